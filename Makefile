@@ -1,0 +1,41 @@
+# What people and CI call. Every target sets up what it needs in .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+PROMPT ?= Where are the exit codes of the non-interactive command defined?
+
+.PHONY: run test check fix bench clean
+
+run: .venv/installed
+	@$(BIN)/marvin --non-interactive --provider offline --prompt "$(PROMPT)"
+
+test: .venv/developer
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: .venv/developer
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+fix: .venv/developer
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/developer
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf .venv dist build
+
+.venv/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Marvin needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'
+	@echo "Setting up .venv (once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m compileall -q marvin_server cli
+	@touch $@
+
+.venv/developer: .venv/installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@

@@ -1,0 +1,61 @@
+"""The small subcommands: each is a module with ``add_arguments(parser)`` and ``run(arguments, settings) -> int``."""
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from marvin_cli.main import Parser
+from marvin_server import settings
+from marvin_server.errors import MarvinError, UsageError
+from marvin_server.sanitise import one_line, printable
+
+
+def run(words: Sequence[str]) -> int:
+    """The exit code of the subcommand that is ``words[0]``, with the rest as its arguments."""
+    name, *rest = words
+    command = importlib.import_module(f"{__name__}.{name}")
+    parser = Parser(prog=f"marvin {name}", description=command.__doc__, parents=[common()], allow_abbrev=False)
+    parser.set_defaults(json=False, profile=None, config=None)
+    command.add_arguments(parser)
+    try:
+        arguments = parser.parse_args(rest)
+        config = Path(arguments.config) if arguments.config else None
+        loaded = settings.load({"profile": arguments.profile}, config_file=config)
+        for warning in loaded.warnings:
+            sys.stderr.write(f"marvin: {one_line(warning)}\n")
+        return command.run(arguments, loaded)
+    except MarvinError as error:
+        sys.stderr.write(f"marvin: {one_line(str(error))}\n")
+        return 2 if isinstance(error, UsageError) else 1
+
+
+def common() -> Parser:
+    """The options of every subcommand; one that is not given leaves no trace, so that actions can take them too."""
+    parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--profile", metavar="NAME", help="whose sessions and settings")
+    parser.add_argument("--config", metavar="FILE", help="read this instead of the usual config.yaml")
+    return parser
+
+
+def show_json(value: Any) -> None:
+    """Print ``value`` as indented JSON."""
+    show(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def show(text: str) -> None:
+    """Print ``text`` and a newline; made harmless when a terminal reads it."""
+    clean = printable(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(clean.encode("utf-8", "replace") + b"\n")
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """``rows`` in columns, two spaces apart; the last column is as wide as it likes."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

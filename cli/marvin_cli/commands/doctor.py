@@ -1,0 +1,139 @@
+"""Show what is configured, what is usable, and what to do next."""
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from marvin_cli.commands import show, show_json
+from marvin_server import __version__
+from marvin_server.errors import MarvinError
+from marvin_server.providers import selection, vendors
+from marvin_server.settings import Settings
+from marvin_server.workspace import beneath
+
+Level = Literal["ok", "note", "problem"]
+_MARKS: dict[Level, str] = {"ok": "ok", "note": "--", "problem": "!!"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; ``advice`` says what to do about it."""
+
+    area: str
+    level: Level
+    text: str
+    advice: str | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    findings = [*_installation(), *_places(settings), *_providers(settings), *_machine(settings)]
+    if arguments.json:
+        show_json([asdict(finding) for finding in findings])
+    else:
+        area = ""
+        for finding in findings:
+            if finding.area != area:
+                show(f"\n{finding.area}" if area else finding.area)
+                area = finding.area
+            show(f"  {_MARKS[finding.level]}  {finding.text}")
+            if finding.advice:
+                show(f"        {finding.advice}")
+    return 1 if any(finding.level == "problem" for finding in findings) else 0
+
+
+def _installation() -> list[Finding]:
+    findings = [Finding("Marvin", "ok", f"marvin-assistant {__version__}, Python {platform.python_version()}")]
+    if other := _other_marvin():
+        findings.append(
+            Finding("Marvin", "problem", other, "uninstall it, or keep marvin-assistant in an environment of its own")
+        )
+    return findings
+
+
+def _other_marvin() -> str | None:
+    """The unrelated distribution ``marvin`` has a command of the same name."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"the unrelated package marvin {version('marvin')} is installed beside this one"
+    except PackageNotFoundError:
+        pass
+    found = shutil.which("marvin")
+    own = Path(sys.argv[0])
+    if found and own.name == "marvin" and own.exists() and not Path(found).samefile(own):
+        return f"another command comes first on PATH: {found}"
+    return None
+
+
+def _places(settings: Settings) -> list[Finding]:
+    paths = settings.paths
+    config = paths.config_file
+    exists = "" if config.exists() else " (not there: the defaults hold)"
+    findings = [
+        Finding("Places", "ok", f"settings  {config}{exists}"),
+        Finding("Places", "ok", f"sessions  {paths.database(settings.profile)}"),
+        Finding("Places", "ok", f"logs      {paths.logs}"),
+        Finding("Places", "ok", f"vendors   {paths.vendors}"),
+        Finding("Places", "ok", f"tools     {paths.tools}"),
+    ]
+    findings += [Finding("Places", "problem", warning) for warning in settings.warnings]
+    findings += [Finding("Places", "problem", warning) for warning in vendors.warnings(settings)]
+    return findings
+
+
+def _providers(settings: Settings) -> list[Finding]:
+    findings: list[Finding] = []
+    for name in vendors.names(settings):
+        try:
+            vendor = vendors.load(name, settings)
+        except MarvinError:
+            continue
+        found = vendors.key(vendor, settings)
+        if found.value:
+            findings.append(Finding("Providers", "ok", f"{name}: key from {found.origin}"))
+        else:
+            advice = f"export {vendor.key_variable}=..." if vendor.key_variable else None
+            if vendor.key_file:
+                advice = f"{advice or ''}, or put the key into {vendor.key_file} (chmod 600)".lstrip(", ")
+            findings.append(Finding("Providers", "note", f"{name}: {found.origin}", advice))
+    findings.append(Finding("Providers", "ok", "offline: always there; it searches, it is no model"))
+    try:
+        provider = selection.choose(settings).provider
+    except MarvinError as error:
+        findings.append(Finding("Providers", "problem", str(error)))
+    else:
+        chosen = f"in use: {provider.name}" + ("" if provider.name == "offline" else f" with {provider.model}")
+        advice = "set one of the keys above for a model" if provider.name == "offline" else None
+        findings.append(Finding("Providers", "ok", chosen, advice))
+    return findings
+
+
+def _machine(settings: Settings) -> list[Finding]:
+    path = settings.environ.get("PATH")
+    findings: list[Finding] = []
+    for name, without in (
+        ("git", "the git tools do not work"),
+        ("rg", "searching is slower; the answers are the same"),
+    ):
+        if found := shutil.which(name, path=path):
+            findings.append(Finding("Machine", "ok", f"{name}: {found}"))
+        else:
+            package = {"rg": "ripgrep"}.get(name, name)
+            findings.append(Finding("Machine", "note", f"{name}: not found; {without}", f"install {package}"))
+    here = os.open(Path.cwd(), beneath.NAME_ONLY)
+    how = "by the kernel (openat2)" if beneath.best_opener(here) is beneath.by_kernel else "step by step (no openat2)"
+    os.close(here)
+    findings.append(Finding("Machine", "ok", f"files are kept beneath the workspace {how}"))
+    findings.append(
+        Finding("Machine", "note", "sandbox: none in this version; approved commands run with your own rights")
+    )
+    return findings

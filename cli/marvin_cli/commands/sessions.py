@@ -1,0 +1,84 @@
+"""List, show, search and export the sessions of a profile."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from marvin_cli import markdown
+from marvin_cli.commands import common, show, show_json, table
+from marvin_server.errors import UsageError
+from marvin_server.session.store import Store
+from marvin_server.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", parents=[common()], help="the sessions, newest first")
+    listing.add_argument("--here", action="store_true", help="only those of the current folder")
+    listing.add_argument("--limit", type=int, default=50, metavar="N", help="at most N (default 50)")
+    showing = actions.add_parser("show", parents=[common()], help="one session as Markdown")
+    showing.add_argument("id", help="the id, or how it begins")
+    searching = actions.add_parser("search", parents=[common()], help="messages that have these words")
+    searching.add_argument("words", nargs="+")
+    searching.add_argument("--limit", type=int, default=20, metavar="N", help="at most N (default 20)")
+    exporting = actions.add_parser("export", parents=[common()], help="one session, whole, into a file")
+    exporting.add_argument("id", help="the id, or how it begins")
+    exporting.add_argument("--format", choices=("markdown", "json"), default="json")
+    exporting.add_argument("--to", metavar="FILE", help="write here instead of standard output; never overwrites")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    path = settings.paths.database(settings.profile)
+    if not path.exists():
+        if arguments.action in ("list", "search"):
+            show("[]" if arguments.json else "There are no sessions yet.")
+            return 0
+        raise UsageError(f"there are no sessions yet ({path})")
+    store = Store.open(path)
+    if arguments.action == "list":
+        _list(arguments, store)
+    elif arguments.action == "search":
+        _search(arguments, store)
+    else:
+        _whole(arguments, store)
+    return 0
+
+
+def _list(arguments: argparse.Namespace, store: Store) -> None:
+    records = store.sessions(cwd=str(Path.cwd()) if arguments.here else None, limit=arguments.limit)
+    if arguments.json:
+        show_json([asdict(record) for record in records])
+    elif not records:
+        show("There are no sessions yet.")
+    else:
+        rows = [(r.id, r.updated_at[:16].replace("T", " "), str(r.messages), r.title or "(untitled)") for r in records]
+        show(table([("SESSION", "CHANGED (UTC)", "MESSAGES", "TITLE"), *rows]))
+
+
+def _search(arguments: argparse.Namespace, store: Store) -> None:
+    hits = store.search(" ".join(arguments.words), limit=arguments.limit)
+    if arguments.json:
+        show_json([asdict(hit) for hit in hits])
+    else:
+        show("\n".join(f"{hit.session_id}  {hit.title}\n    {hit.snippet}" for hit in hits) or "Nothing found.")
+
+
+def _whole(arguments: argparse.Namespace, store: Store) -> None:
+    record = store.find(arguments.id)
+    as_json = arguments.json or (arguments.action == "export" and arguments.format == "json")
+    if not as_json:
+        text = markdown.page(record, store.history(record.id))
+    else:
+        import json
+
+        text = json.dumps(store.export(record.id), indent=2, ensure_ascii=False)
+    target = getattr(arguments, "to", None)
+    if not target:
+        show(text)
+        return
+    try:
+        with Path(target).open("x", encoding="utf-8", errors="replace") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise UsageError(f"--to {target}: {error.strerror}") from None
+    show(f"written to {target}")

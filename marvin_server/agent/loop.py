@@ -1,0 +1,190 @@
+"""A turn: rounds of one model request and the tool calls that it asks for, until the model has answered."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from marvin_server.agent.calls import CallRunner, unanswered
+from marvin_server.errors import Interrupted, ProviderError
+from marvin_server.events import (
+    Event,
+    Failure,
+    MessageDelta,
+    MessageFinished,
+    Notice,
+    RoundStarted,
+    Stop,
+    ThoughtDelta,
+    TurnFinished,
+    UsageChanged,
+)
+from marvin_server.messages import Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage, new_id
+from marvin_server.providers.base import ModelRequest, Provider
+
+_ANSWER_NOW = "\n\nThe limit of rounds is reached. Call no more tools: answer now with what you know."
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What each round asks the session for, since a tool call may have changed it.
+
+    ``system`` is the system prompt, ``tools`` what may be called, ``steering`` the prompts that the person typed into
+    the running turn (each is handed over once). ``schema`` is what the final answer must match, where that is asked.
+    """
+
+    system: Callable[[], str]
+    tools: Callable[[], Sequence[ToolSpec]]
+    steering: Callable[[], Sequence[Message]]
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``rounds`` with tools, after which one more asks for an answer; ``cost`` in USD ends the turn when reached."""
+
+    rounds: int
+    cost: float | None = None
+
+
+class Agent:
+    """Answers one turn with one provider.
+
+    ``account`` books the tokens of a finished message and gives what they cost in USD, None when the price is unknown.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        runner: CallRunner,
+        inputs: Inputs,
+        limits: Limits,
+        account: Callable[[Message], Awaitable[float | None]],
+    ) -> None:
+        self._provider = provider
+        self._runner = runner
+        self._inputs = inputs
+        self._limits = limits
+        self._account = account
+        self._partial = _Partial()
+        self._stop: Stop = "failed"
+        self._usage = Usage()
+        self._cost: float | None = 0.0
+
+    async def run(self, turn_id: str, history: Sequence[Message]) -> AsyncGenerator[Event]:
+        """Yield the events of the turn that answers ``history``; ``TurnFinished`` is the last, whatever happens.
+
+        A cancelled task gets its last events too: the text that had arrived as an interrupted message, an answer to
+        every tool call, and the end of the turn.
+        """
+        messages = list(history)
+        failure: Failure | None = None
+        try:
+            async with aclosing(self._rounds(messages)) as rounds:
+                async for event in rounds:
+                    if isinstance(event, MessageFinished):
+                        messages.append(event.message)
+                    yield event
+        except asyncio.CancelledError:
+            self._stop = "cancelled"
+            if task := asyncio.current_task():
+                task.uncancel()
+        except ProviderError as error:
+            failure = Failure(type(error).__name__, str(error), error.retryable)
+        if interrupted := self._partial.message(self._provider):
+            yield MessageFinished(interrupted)
+        yield TurnFinished(turn_id, self._stop, self._usage, failure)
+
+    async def _rounds(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
+        """The rounds themselves; ``messages`` grows, as they pass, by the messages that this yields."""
+        for number in range(1, self._limits.rounds + 1):
+            for message in self._inputs.steering():
+                yield MessageFinished(message)
+            yield RoundStarted(number)
+            calls: tuple[ToolCall, ...] = ()
+            request = ModelRequest(self._inputs.system(), messages, self._inputs.tools(), self._inputs.schema)
+            async with aclosing(self._ask(request)) as events:
+                async for event in events:
+                    if isinstance(event, MessageFinished):
+                        calls = event.message.tool_calls
+                    yield event
+            if not calls:
+                self._stop = "completed"
+                return
+            if self._limits.cost is not None and (self._cost or 0.0) >= self._limits.cost:
+                yield MessageFinished(unanswered(calls, "Not run: the cost limit is reached."))
+                self._stop = "budget"
+                return
+            async with aclosing(self._runner.run_all(calls)) as events:
+                async for event in events:
+                    yield event
+            if self._runner.stop_asked:
+                self._stop = "denied"
+                return
+        yield RoundStarted(self._limits.rounds + 1)
+        request = ModelRequest(self._inputs.system() + _ANSWER_NOW, messages, (), self._inputs.schema)
+        async with aclosing(self._ask(request)) as events:
+            async for event in events:
+                if not isinstance(event, MessageFinished):
+                    yield event
+                elif answer := tuple(part for part in event.message.parts if not isinstance(part, ToolCall)):
+                    yield MessageFinished(replace(event.message, parts=answer, finish="stop"))
+        self._stop = "round_limit"
+
+    async def _ask(self, request: ModelRequest) -> AsyncGenerator[Event]:
+        """One model request: its events, then what it cost."""
+        message: Message | None = None
+        async with aclosing(self._provider.stream(request)) as stream:
+            async for event in stream:
+                if isinstance(event, MessageDelta | ThoughtDelta):
+                    self._partial.add(event)
+                elif isinstance(event, MessageFinished):
+                    message = event.message
+                    if not message.parts:
+                        raise Interrupted(f"{self._provider.name} gave an empty answer; try again")
+                    self._partial.clear()
+                yield event
+        if message is None:
+            raise Interrupted(f"{self._provider.name} ended its answer without finishing it; try again")
+        if message.finish == "length":
+            yield Notice("warning", "the answer was cut at the model's output limit")
+        cost = await self._account(message)
+        self._usage += message.usage or Usage()
+        self._cost = None if cost is None or self._cost is None else self._cost + cost
+        yield UsageChanged(self._usage, self._cost)
+
+
+class _Partial:
+    """The pieces of a message that has not finished yet."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._thoughts: list[str] = []
+        self._id = ""
+
+    def add(self, event: MessageDelta | ThoughtDelta) -> None:
+        (self._text if isinstance(event, MessageDelta) else self._thoughts).append(event.text)
+        self._id = event.message_id
+
+    def clear(self) -> None:
+        self._text.clear()
+        self._thoughts.clear()
+
+    def message(self, provider: Provider) -> Message | None:
+        """What arrived, as an interrupted message; None when nothing had."""
+        parts: list[Part] = []
+        if self._thoughts:
+            parts.append(Thinking("".join(self._thoughts)))
+        if self._text:
+            parts.append(Text("".join(self._text)))
+        if not parts:
+            return None
+        return Message(
+            "assistant",
+            tuple(parts),
+            id=self._id or new_id(),
+            finish="interrupted",
+            provider=provider.name,
+            model=provider.model,
+        )

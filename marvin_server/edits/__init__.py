@@ -1,0 +1,1 @@
+"""Edits as pure functions: text in, text out."""

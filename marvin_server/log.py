@@ -1,0 +1,64 @@
+"""Marvin's log: JSON lines, one file a day in the state folder, kept for 14 days, opened at the first record."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+
+_KEPT_DAYS = 14
+
+
+class DailyLog(logging.Handler):
+    """Appends each record to ``folder/YYYY-MM-DD.jsonl`` (UTC); ``secrets`` are blotted out wherever they stand."""
+
+    def __init__(self, folder: Path, secrets: Collection[str]) -> None:
+        super().__init__(logging.INFO)
+        self._folder = folder
+        self._secrets = secrets
+        self._pruned = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line. A log that cannot be written is no reason to stop."""
+        now = datetime.now(UTC)
+        entry = {
+            "time": now.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["traceback"] = logging.Formatter().formatException(record.exc_info)
+        line = json.dumps(entry, ensure_ascii=False)
+        for secret in self._secrets:
+            line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "***")
+        try:
+            self._prune()
+            path = self._folder / f"{now:%Y-%m-%d}.jsonl"
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as file:
+                file.write(line + "\n")
+        except OSError:
+            pass
+
+    def _prune(self) -> None:
+        if self._pruned:
+            return
+        self._pruned = True
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        oldest = time.time() - _KEPT_DAYS * 86400
+        for file in self._folder.glob("????-??-??.jsonl"):
+            if file.stat().st_mtime < oldest:
+                file.unlink(missing_ok=True)
+
+
+def start(folder: Path, secrets: Collection[str], *, verbose: bool = False) -> None:
+    """Send what Marvin logs to ``folder``, and with ``verbose`` to stderr as well."""
+    logger = logging.getLogger("marvin")
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(DailyLog(folder, secrets))
+    if verbose:
+        logger.addHandler(logging.StreamHandler())

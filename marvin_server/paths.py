@@ -1,0 +1,48 @@
+"""Where Marvin's own files live. The only module that knows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Marvin's four folders: what a person writes, what Marvin keeps, what it logs, and what may be deleted."""
+
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.yaml"
+
+    @property
+    def vendors(self) -> Path:
+        """Vendor files of the person's own; each describes one provider."""
+        return self.config / "vendors"
+
+    @property
+    def tools(self) -> Path:
+        """Tools of the person's own: ``.py`` files."""
+        return self.config / "tools"
+
+    @property
+    def logs(self) -> Path:
+        return self.state / "logs"
+
+    def database(self, profile: str) -> Path:
+        """The SQLite file that holds a profile's sessions."""
+        return self.data / "profiles" / profile / "marvin.db"
+
+
+def find(environ: Mapping[str, str]) -> Paths:
+    """The folders beneath ``MARVIN_HOME`` when it is set, else the platform's own places."""
+    if home := environ.get("MARVIN_HOME"):
+        base = Path(home).expanduser().absolute()
+        return Paths(base / "config", base / "data", base / "state", base / "cache")
+    import platformdirs
+
+    places = platformdirs.PlatformDirs("marvin", appauthor=False)
+    return Paths(places.user_config_path, places.user_data_path, places.user_state_path, places.user_cache_path)

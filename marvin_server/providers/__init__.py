@@ -1,0 +1,1 @@
+"""Providers: one module per wire API, and a data file per vendor."""

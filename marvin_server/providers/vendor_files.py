@@ -1,0 +1,134 @@
+"""A vendor is one data file, JSON or YAML; this reads and checks it. Checked by hand: pydantic would slow the start."""
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from marvin_server.errors import UsageError
+
+SUFFIXES = (".json", ".yaml", ".yml")
+WIRE_APIS = MappingProxyType({"openai_chat": "OpenAIChat"})
+_QUIRKS = ("no_stream_options", "no_json_schema", "echo_reasoning_content", "echo_reasoning_details")
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """One endpoint, as its file says. The file's name without its suffix is the vendor's.
+
+    ``wire_api`` names the module that speaks to it. ``url_variable``, ``key_variable`` and ``model_variable`` are
+    environment variables; ``key_file`` may begin with ``~/``. ``price_vendor`` is the provider's id in genai-prices.
+    ``contexts`` are sizes in tokens of models that genai-prices lacks. Quirks: ``no_stream_options`` and
+    ``no_json_schema`` leave a field out that the vendor refuses, ``echo_reasoning_content`` and
+    ``echo_reasoning_details`` send a model's reasoning back to it, where the vendor wants that.
+    """
+
+    name: str
+    file: Path
+    wire_api: str
+    base_url: str
+    title: str = ""
+    url_variable: str | None = None
+    key_variable: str | None = None
+    key_file: str | None = None
+    model_variable: str | None = None
+    default_model: str | None = None
+    price_vendor: str | None = None
+    contexts: Mapping[str, int] = field(default_factory=dict[str, int])
+    quirks: tuple[str, ...] = ()
+
+
+def read(file: Path) -> Vendor:
+    """The vendor that ``file`` describes. Raises ``UsageError``: one line with the file, and the line where known."""
+    try:
+        text = file.read_text("utf-8")
+        values = _parse_yaml(text) if file.suffix != ".json" else json.loads(text)
+        return Vendor(name=file.stem, file=file, **_checked(values, file.stem))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{file}:{error.lineno}: {error.msg}") from None
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{file}: {error}") from None
+
+
+def check_address(value: object) -> str:
+    """``value``, if it is an HTTP address with a host. Raises ``ValueError``."""
+    with contextlib.suppress(ValueError):
+        if isinstance(value, str):
+            parts = urlsplit(value)
+            # Reading the port raises ValueError when it is no number.
+            if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+                return value
+    raise ValueError("needs an address such as https://host/v1")
+
+
+def _parse_yaml(text: str) -> object:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(f"{where}{problem or 'not valid YAML'}") from None
+
+
+def _checked(values: object, name: str) -> dict[str, Any]:
+    fields = cast("dict[str, object]", values) if isinstance(values, dict) else {}
+    for field_name, value in fields.items():
+        if field_name not in _CHECKS:
+            raise ValueError(f"unknown field {field_name!r}; known: {', '.join(_CHECKS)}")
+        try:
+            fields[field_name] = _CHECKS[field_name](value)
+        except ValueError as error:
+            raise ValueError(f"{field_name} {error}, not {value!r}") from None
+    for required in ("wire_api", "base_url"):
+        if required not in fields:
+            raise ValueError(f"lacks {required}")
+    return {"title": name, **fields}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    raise ValueError("needs a text")
+
+
+def _wire_api(value: object) -> str:
+    if isinstance(value, str) and value in WIRE_APIS:
+        return value
+    raise ValueError(f"needs one of {', '.join(WIRE_APIS)}")
+
+
+def _contexts(value: object) -> Mapping[str, int]:
+    sizes = cast("dict[object, object]", value) if isinstance(value, dict) else {"": None}
+    if all(isinstance(name, str) and isinstance(size, int) and size > 0 for name, size in sizes.items()):
+        return cast("dict[str, int]", sizes)
+    raise ValueError("needs a number of tokens for each model's name")
+
+
+def _quirks(value: object) -> tuple[str, ...]:
+    quirks = cast("list[object]", value) if isinstance(value, list) else [None]
+    if all(quirk in _QUIRKS for quirk in quirks):
+        return tuple(cast("list[str]", quirks))
+    raise ValueError(f"needs a list of {', '.join(_QUIRKS)}")
+
+
+_CHECKS: Mapping[str, Callable[[object], Any]] = {
+    "title": _text,
+    "wire_api": _wire_api,
+    "base_url": check_address,
+    "url_variable": _text,
+    "key_variable": _text,
+    "key_file": _text,
+    "model_variable": _text,
+    "default_model": _text,
+    "price_vendor": _text,
+    "contexts": _contexts,
+    "quirks": _quirks,
+}

@@ -1,0 +1,166 @@
+"""Which vendor, key, model and address a person has chosen, and the provider made of them."""
+
+import importlib
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from marvin_server.errors import Auth, UsageError
+from marvin_server.providers.base import Provider
+from marvin_server.providers.failures import Endpoint
+from marvin_server.providers.transport import Transport, is_loopback
+from marvin_server.providers.vendor_files import SUFFIXES, WIRE_APIS, Vendor, check_address, read
+from marvin_server.settings import Settings
+
+_CATALOG = Path(__file__).with_name("catalog")
+_REQUEST_SECONDS = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key, or None; ``origin`` says where it comes from, or why there is none."""
+
+    value: str | None = field(repr=False)
+    origin: str
+
+
+def names(settings: Settings) -> tuple[str, ...]:
+    """The names of all vendors, sorted; their files may still be broken."""
+    return tuple(sorted(_files(settings)))
+
+
+def load(name: str, settings: Settings) -> Vendor:
+    """The vendor of this name; a person's own file comes before a built-in one.
+
+    Raises ``UsageError`` for an unknown name and for a broken file, with its line where that is known.
+    """
+    files = _files(settings)
+    if name in files:
+        return read(files[name])
+    from difflib import get_close_matches
+
+    known = (*sorted(files), "offline")
+    near = get_close_matches(name, known, n=2)
+    guess = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise UsageError(f"unknown provider {name!r}{guess} (known: {', '.join(known)})")
+
+
+def warnings(settings: Settings) -> tuple[str, ...]:
+    """One line for each broken file among a person's own vendors."""
+    broken: list[str] = []
+    for file in _files(settings).values():
+        if file.parent != _CATALOG:
+            try:
+                read(file)
+            except UsageError as error:
+                broken.append(str(error))
+    return tuple(broken)
+
+
+def usable(settings: Settings) -> Vendor | None:
+    """The first vendor that the person has configured: it has a key, or its URL variable names this machine.
+
+    Vendors of ``settings.provider_order`` come first, then a person's own in the order of their names. Broken files
+    are passed over.
+    """
+    files = _files(settings)
+    own = sorted(name for name, file in files.items() if file.parent != _CATALOG)
+    for name in dict.fromkeys((*settings.provider_order, *own)):
+        if name in files:
+            try:
+                vendor = read(files[name])
+            except UsageError:
+                continue
+            local = settings.environ.get(vendor.url_variable or "", "")
+            if key(vendor, settings).value or is_loopback(local):
+                return vendor
+    return None
+
+
+def key(vendor: Vendor, settings: Settings) -> Key:
+    """The key from the vendor's variable, else from its file if nobody but its owner may read that."""
+    variable = vendor.key_variable
+    if variable and (value := settings.environ.get(variable, "").strip()):
+        return _checked(value, variable)
+    if vendor.key_file:
+        return _key_in(vendor.key_file, settings)
+    return Key(None, f"{variable} is not set" if variable else "no key is needed")
+
+
+def model(vendor: Vendor, settings: Settings) -> str:
+    """The model: flag or ``MARVIN_MODEL``, else the vendor's variable, else the settings file, else its default."""
+    of_variable = settings.environ.get(vendor.model_variable or "", "").strip()
+    chosen = settings.model or of_variable or settings.default_model or vendor.default_model
+    if not chosen:
+        also = f" or {vendor.model_variable}" if vendor.model_variable else ""
+        raise UsageError(f"{vendor.name} has no default model: name one with --model{also}")
+    return chosen
+
+
+def url(vendor: Vendor, settings: Settings) -> str:
+    """The address, from the vendor's variable or its file. Raises ``UsageError`` when it is no HTTP address."""
+    value = settings.environ.get(vendor.url_variable or "", "").strip()
+    try:
+        return check_address(value) if value else vendor.base_url
+    except ValueError as error:
+        raise UsageError(f"{vendor.url_variable} {error}, not {value!r}") from None
+
+
+def create(vendor: Vendor, settings: Settings) -> Provider:
+    """The provider that speaks to this vendor. Raises ``Auth`` without a key, unless the address is this machine's."""
+    address, found = url(vendor, settings), key(vendor, settings)
+    places = " or ".join(filter(None, (vendor.key_variable, vendor.key_file)))
+    if found.value is None and places and not is_loopback(address):
+        raise Auth(f"{vendor.title} needs a key: {found.origin}; put it in {places}, or run: marvin doctor")
+    endpoint = Endpoint(
+        title=vendor.title,
+        url=address,
+        key=found.value,
+        check_key=places or str(vendor.file),
+        check_url=vendor.url_variable or str(vendor.file),
+    )
+    transport = Transport(
+        request_timeout=settings.request_timeout or _REQUEST_SECONDS, stall_timeout=settings.stall_timeout
+    )
+    module = importlib.import_module(f"marvin_server.providers.{vendor.wire_api}")
+    provider: Callable[..., Provider] = getattr(module, WIRE_APIS[vendor.wire_api])
+    return provider(
+        name=vendor.name,
+        model=model(vendor, settings),
+        endpoint=endpoint,
+        transport=transport,
+        quirks=vendor.quirks,
+    )
+
+
+def _key_in(name: str, settings: Settings) -> Key:
+    home = settings.environ.get("HOME") or str(Path.home())
+    path = Path(name.replace("~", home, 1)) if name.startswith("~/") else Path(name)
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.getuid():
+                return Key(None, f"{name} is ignored, since others can get at it (chmod 600 {name})")
+            return _checked(file.read(10_000).decode("utf-8", "replace").strip(), name)
+    except OSError as error:
+        return Key(None, f"{name} cannot be read ({error.strerror})")
+
+
+def _checked(value: str, origin: str) -> Key:
+    if re.fullmatch(r"[!-~]+", value):
+        return Key(value, origin)
+    return Key(None, f"{origin} holds no key, but other text")
+
+
+def _files(settings: Settings) -> dict[str, Path]:
+    """Every vendor's file by the vendor's name."""
+    found: dict[str, Path] = {}
+    for folder in (_CATALOG, settings.paths.vendors):
+        if folder.is_dir():
+            for file in sorted(folder.iterdir(), reverse=True):
+                if file.suffix in SUFFIXES:
+                    found[file.stem] = file
+    return found

@@ -1,0 +1,103 @@
+"""Puts a session together from settings: store, provider, tools, workspace and the rules that hold in it."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from marvin_server.agent.calls import CallRunner
+from marvin_server.agent.loop import Agent, Inputs, Limits
+from marvin_server.agent.permissions import Permissions, Policy
+from marvin_server.agent.prompt import system_prompt
+from marvin_server.messages import Message, Usage
+from marvin_server.providers.selection import Choice
+from marvin_server.session import prices
+from marvin_server.session.session import Session
+from marvin_server.session.store import Store
+from marvin_server.session.toolbox import SessionToolbox
+from marvin_server.session.usage import Tally
+from marvin_server.settings import Settings
+from marvin_server.tools.base import ToolContext
+from marvin_server.tools.registry import Registry
+from marvin_server.workspace.confine import Root
+from marvin_server.workspace.process import Processes
+from marvin_server.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A session with what its front-end has to know and to end: the processes that it started, and what it used."""
+
+    session: Session
+    processes: Processes
+    tally: Tally
+    registry: Registry
+
+
+def open_session(
+    settings: Settings,
+    choice: Choice,
+    store: Store,
+    directory: Path,
+    *,
+    rounds: int,
+    resume: str | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+) -> OpenSession:
+    """A session in ``directory``: a new one, or the one whose id is ``resume``.
+
+    ``rounds`` is the limit where the settings have none. Raises ``StoreError`` and ``UsageError``.
+    """
+    provider = choice.provider
+    record = store.find(resume) if resume else store.create_session(str(directory), provider.name, provider.model)
+    history = store.history(record.id) if resume else []
+    registry = Registry.load(settings.paths.cache, settings.paths.tools)
+    workspace = Workspace(Root(directory))
+    processes = Processes()
+    tally = Tally()
+    toolbox = SessionToolbox(registry, tally, settings.tools, readonly=settings.readonly)
+    context = ToolContext(
+        workspace=workspace,
+        session=toolbox,
+        processes=processes,
+        environ=settings.child_environ(),
+        emit=lambda _: None,
+    )
+    policy = Policy(settings.approve, readonly=settings.readonly)
+    permissions = Permissions()
+
+    async def account(message: Message) -> float | None:
+        usage, model = message.usage or Usage(), message.model or provider.model
+        cost = await asyncio.to_thread(_cost, settings, choice, model, usage)
+        tally.add(provider.name, model, usage, cost)
+        store.record_usage(record.id, provider.name, model, usage, cost)
+        return cost
+
+    def agent() -> Agent:
+        system = partial(
+            system_prompt,
+            working_dir=str(workspace.directory),
+            readonly=settings.readonly,
+            schema=output_schema,
+        )
+        inputs = Inputs(
+            lambda: system(other_toolsets=toolbox.others()), toolbox.specs, session.take_steering, output_schema
+        )
+        limits = Limits(settings.max_rounds or rounds, settings.max_cost)
+        return Agent(provider, CallRunner(registry, context, policy, permissions), inputs, limits, account)
+
+    session = Session(store, record.id, history, permissions, agent, provider=provider.name, model=provider.model)
+    return OpenSession(session, processes, tally, registry)
+
+
+def _cost(settings: Settings, choice: Choice, model: str, usage: Usage) -> float | None:
+    """The USD of one request; a vendor may answer as a ``model`` that only it knows, then the one asked for counts."""
+    if choice.free:
+        return 0.0
+    for name in dict.fromkeys((model, choice.provider.model)):
+        cost = prices.cost(settings.paths.cache, choice.price_vendor, name, usage)
+        if cost is not None:
+            return cost
+    return None

@@ -1,0 +1,194 @@
+"""One conversation: it owns the running turn as a task, persists what happens, and tells every subscriber."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Literal
+
+from marvin_server.agent.loop import Agent
+from marvin_server.agent.permissions import Permissions
+from marvin_server.errors import MarvinError, StoreError, UsageError
+from marvin_server.events import Decision, Event, Failure, MessageFinished, TurnFinished, TurnStarted
+from marvin_server.messages import Message, Usage, new_id, user_message
+from marvin_server.session.store import Store
+
+WhenBusy = Literal["reject", "queue", "steer"]
+# A subscriber that comes later is given this many of the latest events at most; the transcript is in the store.
+_KEPT_EVENTS = 4096
+
+
+class Subscription:
+    """The events of a session as an async iterator of ``(seq, event)``; it ends when the session is closed."""
+
+    def __init__(self, backlog: list[tuple[int, Event]]) -> None:
+        self._events = deque(backlog)
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    def push(self, seq: int, event: Event) -> None:
+        """Hand over one event; never waits for the reader."""
+        self._events.append((seq, event))
+        self._changed.set()
+
+    def close(self) -> None:
+        """Let the iterator end after what is still in it."""
+        self._closed = True
+        self._changed.set()
+
+    def __aiter__(self) -> "Subscription":
+        return self
+
+    async def __anext__(self) -> tuple[int, Event]:
+        while not self._events:
+            if self._closed:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._events.popleft()
+
+
+class Session:
+    """A persisted conversation in one workspace.
+
+    ``agent`` makes the agent for one turn. ``submit``, ``answer``, ``cancel`` and ``subscribe`` are its only entries;
+    a subscriber that is slow, or leaves, never stops a turn.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        history: list[Message],
+        permissions: Permissions,
+        agent: Callable[[], Agent],
+        *,
+        provider: str,
+        model: str,
+    ) -> None:
+        self.id = session_id
+        self._store = store
+        self._history = history
+        self._permissions = permissions
+        self._agent = agent
+        self._provider = provider
+        self._model = model
+        self._seq = 0
+        self._kept: deque[tuple[int, Event]] = deque(maxlen=_KEPT_EVENTS)
+        self._subscriptions: list[Subscription] = []
+        self._queue: deque[tuple[str, Message]] = deque()
+        self._steering: list[Message] = []
+        self._turn: tuple[str, asyncio.Task[None]] | None = None
+
+    def submit(self, prompt: str, when_busy: WhenBusy = "reject") -> str:
+        """Start a turn and return its id; the prompt is on disk by then (else ``StoreError``, and nothing started).
+
+        While a turn runs, ``queue`` starts this one after it, ``steer`` hands the prompt to the running turn before
+        its next round (and returns that turn's id), ``reject`` raises ``UsageError``.
+        """
+        message = user_message(prompt)
+        turn_id = new_id()
+        if self._turn is None:
+            self._start(turn_id, message)
+        elif when_busy == "queue":
+            self._queue.append((turn_id, message))
+        elif when_busy == "steer":
+            self._steering.append(message)
+            return self._turn[0]
+        else:
+            raise UsageError("a turn is running: wait for it, cancel it, or queue the prompt")
+        return turn_id
+
+    def answer(self, permission_id: str, decision: Decision, by: str = "person") -> bool:
+        """Settle a permission question; False when it is settled already: the first answer wins."""
+        return self._permissions.answer(permission_id, decision, by)
+
+    def cancel(self) -> bool:
+        """End the running turn, keeping what arrived; False when none runs."""
+        if self._turn is None:
+            return False
+        self._turn[1].cancel()
+        return True
+
+    def subscribe(self, from_seq: int | None = None) -> Subscription:
+        """All events from now on; with ``from_seq`` also the kept ones from that number on.
+
+        ``seq`` counts a session's events by one, so that a gap shows.
+        """
+        backlog = [] if from_seq is None else [kept for kept in self._kept if kept[0] >= from_seq]
+        subscription = Subscription(backlog)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def take_steering(self) -> list[Message]:
+        """The prompts that were typed into the running turn, each handed over once."""
+        taken, self._steering = self._steering, []
+        return taken
+
+    async def close(self) -> None:
+        """Cancel what runs, deny what is asked, and let every subscription end. The store is left open."""
+        self._queue.clear()
+        self._permissions.deny_all("shutdown")
+        if self._turn is not None:
+            task = self._turn[1]
+            task.cancel()
+            await asyncio.wait([task])
+        for subscription in self._subscriptions:
+            subscription.close()
+
+    def _start(self, turn_id: str, prompt: Message) -> None:
+        self._keep(prompt)
+        self._publish(TurnStarted(turn_id, self.id, self._provider, self._model))
+        self._publish(MessageFinished(prompt))
+        # A task that is cancelled before its first step never runs, so the end of the turn hangs on the task itself.
+        end = [TurnFinished(turn_id, "cancelled", Usage())]
+        task = asyncio.create_task(self._run(end))
+        task.add_done_callback(lambda _: self._finish(end[0]))
+        self._turn = (turn_id, task)
+
+    async def _run(self, end: list[TurnFinished]) -> None:
+        """Drive the agent and keep what it says; ``end`` holds how the turn ended."""
+        turn_id = end[0].turn_id
+        try:
+            async with aclosing(self._agent().run(turn_id, tuple(self._history))) as events:
+                async for event in events:
+                    if isinstance(event, TurnFinished):
+                        end[0] = event
+                        break
+                    if isinstance(event, MessageFinished):
+                        self._keep(event.message)
+                    self._publish(event)
+        except MarvinError as error:
+            end[0] = _failed(turn_id, error)
+        except Exception as error:
+            logging.getLogger("marvin.session").exception("turn %s crashed", turn_id)
+            end[0] = _failed(turn_id, error)
+
+    def _finish(self, end: TurnFinished) -> None:
+        self._turn = None
+        self._publish(end)
+        # Prompts that came too late to steer go before the queue.
+        self._queue.extendleft((new_id(), message) for message in reversed(self.take_steering()))
+        if self._queue:
+            turn_id, prompt = self._queue.popleft()
+            try:
+                self._start(turn_id, prompt)
+            except StoreError as error:
+                self._finish(_failed(turn_id, error))
+
+    def _keep(self, message: Message) -> None:
+        self._store.append(self.id, message, self._history[-1].id if self._history else None)
+        self._history.append(message)
+
+    def _publish(self, event: Event) -> None:
+        self._seq += 1
+        self._kept.append((self._seq, event))
+        for subscription in self._subscriptions:
+            subscription.push(self._seq, event)
+
+
+def _failed(turn_id: str, error: Exception) -> TurnFinished:
+    known = isinstance(error, MarvinError)
+    text = str(error) if known else f"{type(error).__name__}: {error} (the log has more)"
+    return TurnFinished(turn_id, "failed", Usage(), Failure(type(error).__name__ if known else "InternalError", text))

@@ -1,0 +1,338 @@
+"""Sessions on disk: one SQLite file, in which the entries of a session form a tree and are never rewritten."""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from marvin_server.errors import StoreError
+from marvin_server.messages import Message, Usage, new_id
+from marvin_server.session import transcript
+from marvin_server.session.transcript import storable
+from marvin_server.session.usage import ModelUsage
+
+_VERSION = 1
+_SCHEMA = (
+    """CREATE TABLE sessions (
+        id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
+        created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+        head TEXT REFERENCES entries (id), parent_id TEXT REFERENCES sessions (id))""",
+    "CREATE INDEX sessions_by_update ON sessions (updated_at, id)",
+    # kind is "message"; whoever reads leaves out the kinds that they do not know.
+    """CREATE TABLE entries (
+        seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, session_id TEXT NOT NULL REFERENCES sessions (id),
+        parent_id TEXT REFERENCES entries (id), kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)""",
+    "CREATE INDEX entries_by_session ON entries (session_id, kind)",
+    """CREATE TABLE usage (
+        session_id TEXT NOT NULL REFERENCES sessions (id), provider TEXT NOT NULL, model TEXT NOT NULL,
+        input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
+        cost REAL, at TEXT NOT NULL)""",
+    # The row ids are those of entries.
+    "CREATE VIRTUAL TABLE entry_text USING fts5 (text)",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, head, parent_id,
+    (SELECT count(*) FROM entries WHERE session_id = sessions.id AND kind = 'message') FROM sessions"""
+_BUSY_SECONDS = 5.0
+_TITLE_LENGTH = 80
+_SHORTEST_PREFIX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session as it is listed. Times are ISO 8601 in UTC; ``head`` is the entry that was appended last.
+
+    ``provider`` and ``model`` are those of the latest answer; ``messages`` counts all branches.
+    """
+
+    id: str
+    title: str
+    cwd: str
+    provider: str
+    model: str
+    created_at: str
+    updated_at: str
+    head: str | None
+    parent_id: str | None
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message that a search has found; ``snippet`` is a line from around the words."""
+
+    session_id: str
+    entry_id: str
+    title: str
+    snippet: str
+
+
+class Store:
+    """The sessions of one profile. What a method has written is durable when it returns.
+
+    Several processes may use one file at the same time. One ``Store`` may be used from any thread, by one at a time.
+    Every method raises ``StoreError`` when the file cannot be used; nothing of the failed call is then in it.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._db = connection
+
+    @classmethod
+    def open(cls, path: Path) -> "Store":
+        """Open the file, and make it (mode 0600, missing folders 0700) when there is none."""
+        try:
+            for folder in (folder for folder in reversed(path.parents) if not folder.exists()):
+                folder.mkdir(0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except OSError as error:
+            raise StoreError(f"{path} cannot be made ({error.strerror}); sessions are kept there") from None
+        with _reported(path):
+            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        store = cls(path, connection)
+        try:
+            with _reported(path):
+                store._prepare()
+        except BaseException:
+            connection.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Let go of the file. What was written stays written without it."""
+        self._db.close()
+
+    def create_session(
+        self, cwd: str, provider: str, model: str, title: str = "", parent_id: str | None = None
+    ) -> SessionRecord:
+        """Start an empty session; without a ``title`` its first prompt becomes that. ``parent_id`` is a session's."""
+        session_id, now = new_id(), _now()
+        row = (session_id, _title(title), storable(cwd), provider, model, now, now, None, parent_id)
+        with self._transaction():
+            self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        return SessionRecord(*row, messages=0)
+
+    def append(self, session_id: str, message: Message, parent_id: str | None) -> None:
+        """Add ``message`` after the entry ``parent_id`` (None: as a root) and make it the session's head.
+
+        The entry's id is the message's. Where another process has appended to the same parent, this starts a branch.
+        ``parent_id`` may also be the id of a message that ``history`` has made up.
+        """
+        now = _now()
+        parent_id = parent_id and parent_id.removesuffix(transcript.MADE_UP)
+        text = storable(message.text).replace("\0", " ")
+        body = transcript.encode(message)
+        with self._transaction():
+            inserted = self._db.execute(
+                "INSERT INTO entries (id, session_id, parent_id, kind, at, body) VALUES (?, ?, ?, 'message', ?, ?)",
+                (message.id, session_id, parent_id, now, body),
+            )
+            if text:
+                self._db.execute("INSERT INTO entry_text (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
+            self._db.execute(
+                """UPDATE sessions SET head = ?, updated_at = ?, title = iif(title = '', ?, title),
+                provider = coalesce(?, provider), model = coalesce(?, model) WHERE id = ?""",
+                (
+                    message.id,
+                    now,
+                    _title(text) if message.role == "user" else "",
+                    message.provider,
+                    message.model,
+                    session_id,
+                ),
+            )
+
+    def history(self, session_id: str, head: str | None = None) -> list[Message]:
+        """The messages from the root to the entry ``head`` (default: the session's head), fit to be sent.
+
+        A tool call that was never answered, since Marvin was stopped, gets a result of status ``cancelled``. That is
+        made up for the reader and not stored.
+        """
+        head = head or self._one("SELECT head FROM sessions WHERE id = ?", session_id)
+        rows = self._rows(
+            """WITH RECURSIVE path (id, parent_id, depth) AS (
+                SELECT id, parent_id, 0 FROM entries WHERE id = ?
+                UNION ALL
+                SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id)
+            SELECT id, body FROM path JOIN entries USING (id) WHERE kind = 'message' ORDER BY depth DESC""",
+            head,
+        )
+        if head and not rows:
+            raise StoreError(f"{self._path} has no entry {head}")
+        return transcript.answered([self._message(entry_id, body) for entry_id, body in rows])
+
+    def sessions(self, cwd: str | None = None, query: str | None = None, limit: int = 50) -> list[SessionRecord]:
+        """The sessions that changed last, newest first; only those of ``cwd``, and that hold the words of ``query``."""
+        conditions, values = ["1"], list[str]()
+        if cwd is not None:
+            conditions.append("cwd = ?")
+            values.append(storable(cwd))
+        if query:
+            conditions.append(
+                """(instr(lower(title), lower(?)) OR id IN (SELECT session_id FROM entries
+                WHERE seq IN (SELECT rowid FROM entry_text WHERE entry_text MATCH ?)))"""
+            )
+            values += [storable(query), _terms(query)]
+        rows = self._rows(
+            f"{_RECORD} WHERE {' AND '.join(conditions)} ORDER BY updated_at DESC, id DESC LIMIT ?",
+            *values,
+            limit,
+        )
+        return [SessionRecord(*row) for row in rows]
+
+    def latest(self, cwd: str) -> SessionRecord | None:
+        """The session of ``cwd`` that changed last."""
+        return next(iter(self.sessions(cwd, limit=1)), None)
+
+    def find(self, prefix: str) -> SessionRecord:
+        """The session with this id, or with the only id that starts so; a prefix has six characters at least."""
+        if len(prefix) < _SHORTEST_PREFIX:
+            raise StoreError(f"{prefix!r} is too short for a session: give {_SHORTEST_PREFIX} characters of its id")
+        rows = self._rows(f"{_RECORD} WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 6", len(prefix), storable(prefix))
+        if not rows:
+            raise StoreError(f"there is no session {prefix!r}: `marvin sessions list` shows them")
+        if len(rows) > 1:
+            listed = "; ".join(f"{row[0]} ({row[1]})" for row in rows[:5])
+            raise StoreError(f"{prefix!r} is the start of several sessions: {listed}{'; …' if rows[5:] else ''}")
+        return SessionRecord(*rows[0])
+
+    def search(self, query: str, limit: int = 20) -> list[Hit]:
+        """The messages whose text has words that start with all those of ``query``, best first (bm25)."""
+        rows = self._rows(
+            """SELECT session_id, entries.id, title, snippet(entry_text, 0, '', '', '…', 16)
+            FROM entry_text JOIN entries ON seq = entry_text.rowid JOIN sessions ON sessions.id = session_id
+            WHERE entry_text MATCH ? ORDER BY bm25(entry_text), seq DESC LIMIT ?""",
+            _terms(query),
+            limit,
+        )
+        return [Hit(session_id, entry_id, title, " ".join(text.split())) for session_id, entry_id, title, text in rows]
+
+    def record_usage(self, session_id: str, provider: str, model: str, usage: Usage, cost: float | None) -> None:
+        """Keep what one model request took; ``cost`` is in USD, None when it is unknown."""
+        tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (session_id, provider, model, *tokens, cost, _now()),
+            )
+
+    def usage(self, session_id: str | None = None) -> list[ModelUsage]:
+        """What each model has used, in one session or in all of them."""
+        rows = self._rows(
+            """SELECT provider, model, count(*), sum(input), sum(output), sum(cache_read), sum(cache_write),
+            total(cost), count(*) - count(cost) FROM usage WHERE ? IN (session_id, '')
+            GROUP BY provider, model ORDER BY min(rowid)""",
+            session_id or "",
+        )
+        return [
+            ModelUsage(provider, model, requests, Usage(*tokens), cost, unpriced)
+            for provider, model, requests, *tokens, cost, unpriced in rows
+        ]
+
+    def export(self, session_id: str) -> dict[str, Any]:
+        """The whole session as JSON values: its record, all entries in the order they were made, and its usage.
+
+        ``session_id`` may be the start of one, as for ``find``.
+        """
+        record = self.find(session_id)
+        rows = self._rows(
+            "SELECT id, parent_id, kind, at, body FROM entries WHERE session_id = ? ORDER BY seq", record.id
+        )
+        entries = [
+            {"id": entry_id, "parent_id": parent_id, "kind": kind, "at": at, "body": json.loads(body)}
+            for entry_id, parent_id, kind, at, body in rows
+        ]
+        return {"session": asdict(record), "entries": entries, "usage": [asdict(row) for row in self.usage(record.id)]}
+
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        version = self._version()
+        if version == 0:
+            self._create()
+        elif version > _VERSION:
+            raise StoreError(f"{self._path} was made by a newer Marvin: update Marvin to use it")
+
+    def _create(self) -> None:
+        # SQLite does not wait for the lock that changes the journal's mode, so that two creators need this loop.
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.002)
+        with self._transaction():
+            if self._version() == 0:
+                for statement in _SCHEMA:
+                    self._db.execute(statement)
+
+    def _version(self) -> int:
+        return self._db.execute("PRAGMA user_version").fetchone()[0]
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        with _reported(self._path), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        with _reported(self._path):
+            return self._db.execute(query, values).fetchall()
+
+    def _one(self, query: str, session_id: str) -> Any:
+        rows = self._rows(query, session_id)
+        if not rows:
+            raise StoreError(f"there is no session {session_id!r}: `marvin sessions list` shows them")
+        return rows[0][0]
+
+    def _message(self, entry_id: str, body: str) -> Message:
+        try:
+            return transcript.decode(body)
+        except ValueError as error:
+            raise StoreError(f"{self._path}: entry {entry_id} is not a message that this Marvin can read") from error
+
+
+def _title(text: str) -> str:
+    """One short line."""
+    line = " ".join(storable(text[:1000]).replace("\0", " ").split())
+    return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH - 1].rstrip()}…"
+
+
+def _terms(query: str) -> str:
+    """An FTS5 query for all that a person typed, each word as a start of one; quoted, so that nothing is syntax."""
+    words = storable(query).replace("\0", " ").replace('"', " ").split()
+    return " ".join(f'"{word}"*' for word in words) or '""'
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@contextmanager
+def _reported(path: Path) -> Generator[None]:
+    """Turn SQLite's errors into one line that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+                text = f"{path} is damaged: move it aside, with {path.name}-wal beside it, and Marvin starts a new one"
+            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+                text = f"{path} cannot be written ({error}): make room on its disk and try again"
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                text = f"{path} is kept busy by another process: try again when that has finished"
+            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+                text = f"{path} cannot be used ({error}): check who may write it and its folder"
+            case _:
+                text = f"{path}: {error}"
+        raise StoreError(text) from error

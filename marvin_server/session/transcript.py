@@ -1,0 +1,69 @@
+"""Messages as they are stored, and a stored conversation made fit to be sent again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from marvin_server.messages import Message, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+MADE_UP = ".interrupted"
+_INTERRUPTED = "interrupted: Marvin was stopped before this call finished; its effect is unknown"
+
+
+def encode(message: Message) -> str:
+    """``message`` as compact JSON, without what is None."""
+    return storable(json.dumps(message, default=_fields, ensure_ascii=False, separators=(",", ":")))
+
+
+def decode(body: str) -> Message:
+    """The message that ``encode`` wrote. Raises ``ValueError`` for anything else."""
+    return _messages().validate_json(body)
+
+
+def storable(text: str) -> str:
+    """``text`` as Unicode: halves of a surrogate pair are joined, and U+FFFD stands for one that is alone."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def answered(messages: Sequence[Message]) -> list[Message]:
+    """``messages`` with a made-up result for each tool call that has none."""
+    whole: list[Message] = []
+    calls: tuple[ToolCall, ...] = ()
+    for message in (*messages, None):
+        answer = message if message and message.role == "tool" else None
+        known = {part.call_id for part in answer.parts if isinstance(part, ToolResult)} if answer else set[str]()
+        missing = tuple(
+            ToolResult(call.id, call.name, _INTERRUPTED, "cancelled") for call in calls if call.id not in known
+        )
+        if missing and not answer:
+            whole.append(Message("tool", missing, id=f"{whole[-1].id}{MADE_UP}"))
+        if message:
+            whole.append(replace(answer, parts=(*answer.parts, *missing)) if answer else message)
+            calls = message.tool_calls
+    return whole
+
+
+def _fields(value: object) -> dict[str, Any]:
+    """The JSON object for a frozen value, without what is None; ``json`` calls it for what it does not know."""
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    if not is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} cannot be stored")
+    found = ((field.name, getattr(value, field.name)) for field in fields(value))
+    return {name: content for name, content in found if content is not None}
+
+
+@cache
+def _messages() -> "TypeAdapter[Message]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Message)

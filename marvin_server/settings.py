@@ -1,0 +1,238 @@
+"""Flags, environment and ``config.yaml`` merged into one frozen object. The only reader of ``os.environ``."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from marvin_server import paths
+from marvin_server.errors import UsageError
+from marvin_server.paths import Paths
+
+Approve = Literal["all", "rules", "none"]
+Sandbox = Literal["auto", "on", "off"]
+
+_SECRET_NAME = re.compile(
+    r"(^|_)((SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|$)|(API)?(KEYS?|TOKENS?|AUTH|COOKIE|PAT)$)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the person asked for, from the strongest source that says it: flag, environment, ``config.yaml``, default.
+
+    ``model`` comes from a flag or ``MARVIN_MODEL`` and beats the vendor's own variable; ``default_model`` comes from
+    the file and does not. Times are in seconds, money in USD. ``tools`` is ``("core",)``, ``("all",)`` or names of
+    toolsets that are on from the start. ``environ`` is the environment as it was at the start.
+    """
+
+    paths: Paths
+    environ: Mapping[str, str] = field(repr=False)
+    provider: str | None = None
+    model: str | None = None
+    default_model: str | None = None
+    provider_order: tuple[str, ...] = ("anthropic", "openai", "gemini", "openai-compat", "groq")
+    profile: str = "default"
+    tools: tuple[str, ...] = ("core",)
+    approve: Approve | None = None
+    sandbox: Sandbox = "auto"
+    readonly: bool = False
+    max_rounds: int | None = None
+    max_cost: float | None = None
+    request_timeout: float | None = None
+    stall_timeout: float = 60.0
+    ntfy_server: str = "https://ntfy.sh"
+    warnings: tuple[str, ...] = ()
+
+    def secrets(self) -> tuple[str, ...]:
+        """The values of the environment that must never be shown."""
+        return tuple(value for name, value in self.environ.items() if len(value) >= 8 and _SECRET_NAME.search(name))
+
+    def child_environ(self) -> dict[str, str]:
+        """The environment for a command: without secrets, and without git's variables that name another repository."""
+        return {
+            name: value
+            for name, value in self.environ.items()
+            if not _SECRET_NAME.search(name) and not name.startswith("GIT_")
+        }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    raise ValueError("needs a name")
+
+
+def _name(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
+        return value
+    raise ValueError("needs a name of letters, digits, '.', '_' or '-'")
+
+
+def _url(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"https?://[^\s/]+(/\S*)?", value):
+        return value.rstrip("/")
+    raise ValueError("needs a URL that begins with https:// or http://")
+
+
+def _names(value: object) -> tuple[str, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    return tuple(_name(item) for item in items)
+
+
+def _count(value: object) -> int:
+    try:
+        number = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else 0
+    except ValueError:
+        number = 0
+    if number >= 1:
+        return number
+    raise ValueError("needs a whole number of at least 1")
+
+
+def _amount(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        number = 0.0
+    if 0 < number < float("inf"):
+        return number
+    raise ValueError("needs a number above 0")
+
+
+def _flag(value: object) -> bool:
+    if value in (True, "1", "true", "yes"):
+        return True
+    if value in (False, "0", "false", "no", ""):
+        return False
+    raise ValueError("needs true or false")
+
+
+def _one_of(*allowed: str) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        # YAML 1.1 reads a bare on/off as a boolean.
+        text = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+        if text in allowed:
+            return cast("str", text)
+        raise ValueError(f"needs one of {', '.join(allowed)}")
+
+    return check
+
+
+_SETTINGS: Mapping[str, Callable[[object], Any]] = {
+    "provider": _name,
+    "model": _text,
+    "provider_order": _names,
+    "profile": _name,
+    "tools": _names,
+    "approve": _one_of("all", "rules", "none"),
+    "sandbox": _one_of("auto", "on", "off"),
+    "readonly": _flag,
+    "max_rounds": _count,
+    "max_cost": _amount,
+    "request_timeout": _amount,
+    "stall_timeout": _amount,
+    "ntfy_server": _url,
+}
+_VARIABLES = {
+    "LLM_PROVIDER": "provider",
+    "MARVIN_MODEL": "model",
+    "MARVIN_PROFILE": "profile",
+    "MARVIN_READONLY": "readonly",
+}
+
+
+def load(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str] | None = None,
+    config_file: Path | None = None,
+) -> Settings:
+    """Merge every source into one ``Settings``.
+
+    ``flags`` maps setting names to values (None: not given); a wrong one raises ``UsageError``, since the person has
+    just typed it. A wrong or unknown setting in the environment or the file is left out and named in ``warnings``.
+    ``config_file`` replaces the usual ``config.yaml`` and must then exist.
+    """
+    environ = dict(os.environ if environ is None else environ)
+    places = paths.find(environ)
+    warnings: list[str] = []
+    values = _from_file(config_file or places.config_file, warnings, required=config_file is not None)
+    if "model" in values:
+        values["default_model"] = values.pop("model")
+    for variable, name in _VARIABLES.items():
+        if variable in environ and environ[variable] != "":
+            try:
+                values[name] = _SETTINGS[name](environ[variable])
+            except ValueError as error:
+                warnings.append(f"environment: {variable} {error}, not {environ[variable]!r}; it is ignored")
+    for name, value in flags.items():
+        if value is not None:
+            try:
+                values[name] = _SETTINGS[name](value)
+            except ValueError as error:
+                raise UsageError(f"--{name.replace('_', '-')} {error}, not {value!r}") from None
+    return Settings(paths=places, environ=environ, warnings=tuple(warnings), **values)
+
+
+def _from_file(path: Path, warnings: list[str], *, required: bool) -> dict[str, Any]:
+    """The valid settings of one YAML file; everything else becomes a warning with its line."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        if required:
+            raise UsageError(f"--config {path}: there is no such file") from None
+        return {}
+    except OSError as error:
+        if required:
+            raise UsageError(f"--config {path}: {error.strerror}") from None
+        warnings.append(f"{path}: cannot be read ({error.strerror}); the defaults are used")
+        return {}
+    import yaml
+
+    try:
+        return _from_yaml(text, path, warnings)
+    except yaml.YAMLError as error:
+        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else None
+        line = f":{mark.line + 1}" if mark else ""
+        warnings.append(f"{path}{line}: {problem or 'not valid YAML'}; the file is ignored")
+        return {}
+
+
+class _Loader(Protocol):
+    """What is used of a PyYAML loader, C or Python."""
+
+    def get_single_node(self) -> object: ...
+    def construct_object(self, node: object, deep: bool) -> object: ...
+    def dispose(self) -> None: ...
+
+
+def _from_yaml(text: bytes, path: Path, warnings: list[str]) -> dict[str, Any]:
+    import yaml
+
+    # The C loader is missing where PyYAML was built without libyaml.
+    loader = cast("_Loader", getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text))
+    values: dict[str, Any] = {}
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            warnings.append(f"{path}:1: expected lines such as 'provider: groq'; the file is ignored")
+            return {}
+        for key_node, value_node in node.value:
+            key, value = loader.construct_object(key_node, deep=True), loader.construct_object(value_node, deep=True)
+            where = f"{path}:{key_node.start_mark.line + 1}"
+            if not isinstance(key, str) or key not in _SETTINGS:
+                warnings.append(f"{where}: unknown setting {key!r} is ignored; known: {', '.join(_SETTINGS)}")
+                continue
+            try:
+                values[key] = _SETTINGS[key](value)
+            except ValueError as error:
+                warnings.append(f"{where}: {key} {error}, not {value!r}; it is ignored")
+    finally:
+        loader.dispose()
+    return values

@@ -1,0 +1,1 @@
+"""Read, create and change files."""

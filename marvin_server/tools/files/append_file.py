@@ -1,0 +1,24 @@
+"""The tool ``append_file``."""
+
+from dataclasses import asdict
+
+from pydantic import BaseModel, Field
+
+from marvin_server.edits.unified import difference
+from marvin_server.tools.base import ToolContext, ToolOutput, tool
+
+
+class Params(BaseModel):
+    path: str = Field(examples=["notes.md"])
+    content: str = Field(examples=["one more line\n"])
+
+
+@tool(effect="edit")
+async def append_file(params: Params, context: ToolContext) -> ToolOutput:
+    """Add text to the end of an existing file."""
+    document = context.workspace.append(params.path, params.content)
+    change = difference(document.path, document.text[: -len(params.content) or None], document.text)
+    return ToolOutput(
+        f"Added to {document.path}: +{change.added} lines.",
+        details=asdict(change),
+    )

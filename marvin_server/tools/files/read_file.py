@@ -1,0 +1,88 @@
+"""The tool ``read_file``."""
+
+import base64
+from pathlib import PurePosixPath
+
+from pydantic import BaseModel, Field
+
+from marvin_server.errors import ToolError
+from marvin_server.messages import Image
+from marvin_server.tools.base import ToolContext, ToolOutput, tool
+
+_WHOLE_BYTES = 10_240
+_RANGE_LINES = 2_000
+_RANGE_CHARACTERS = 50_000
+_IMAGE_BYTES = 5_000_000
+_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+
+
+class Params(BaseModel):
+    path: str = Field(examples=["src/main.py"])
+    start_line: int | None = Field(None, ge=1, examples=[1])
+    end_line: int | None = Field(None, ge=1, examples=[50])
+
+
+def _title(params: Params) -> str:
+    if params.start_line is None and params.end_line is None:
+        return f"read_file {params.path}"
+    return f"read_file {params.path} {params.start_line or 1}-{params.end_line or ''}"
+
+
+@tool(effect="read", title=_title)
+async def read_file(params: Params, context: ToolContext) -> str | ToolOutput:
+    """Read a text file, or look at an image. A file over 10 KB needs a range of lines, counted from 1."""
+    if PurePosixPath(params.path).suffix.lower() in _IMAGE_SUFFIXES:
+        return _image(params.path, context)
+    if params.start_line is None and params.end_line is None:
+        return _whole(params.path, context)
+    return _range(params.path, params.start_line or 1, params.end_line, context)
+
+
+def _whole(path: str, context: ToolContext) -> str:
+    text = context.workspace.read(path).text
+    size = len(text.encode())
+    if size > _WHOLE_BYTES:
+        count = text.count("\n") + (not text.endswith("\n"))
+        raise ToolError(
+            f"File '{path}' is {count:,} lines ({size / 1024:,.1f} KB), too much to read at once. Find the place with "
+            f'code_grep, or read a section: read_file({{"path": "{path}", "start_line": 1, "end_line": 100}})'
+        )
+    return text or "[the file is empty]"
+
+
+def _range(path: str, start: int, end: int | None, context: ToolContext) -> str:
+    if end is not None and end < start:
+        raise ToolError(f"end_line {end} is before start_line {start}.")
+    last = start + _RANGE_LINES - 1
+    lines, total = context.workspace.read_lines(path, start, last if end is None else min(end, last))
+    if not lines:
+        raise ToolError(f"File '{path}' ends at line {total}; start_line {start} is past it.")
+    shown: list[str] = []
+    room = _RANGE_CHARACTERS
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    stop = start + len(shown) - 1
+    return "\n".join([f"[lines {start}-{stop} of {total}]", *shown])
+
+
+def _image(path: str, context: ToolContext) -> ToolOutput:
+    content = context.workspace.read_bytes(path, _IMAGE_BYTES)
+    mime_type = _mime_type(content)
+    if mime_type is None:
+        raise ToolError(f"'{path}' has the name of an image, but its content is no PNG, JPEG, GIF or WebP.")
+    image = Image(mime_type, base64.b64encode(content).decode())
+    return ToolOutput(f"[{mime_type} image, {len(content):,} bytes]", images=(image,))
+
+
+def _mime_type(content: bytes) -> str | None:
+    """By the signatures that the formats' specifications give for the first bytes."""
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else None

@@ -1,0 +1,1 @@
+"""Look at the state and the history of the git repository."""

@@ -1,0 +1,19 @@
+"""The tool ``git_diff``."""
+
+from pydantic import BaseModel, Field
+
+from marvin_server.tools.base import ToolContext, tool
+from marvin_server.tools.git._repository import repository
+
+
+class Params(BaseModel):
+    staged: bool = False
+    path: str | None = Field(None, examples=["src"])
+    revision: str | None = Field(None, examples=["HEAD~1"], description="compare with this")
+
+
+@tool(effect="read")
+async def git_diff(params: Params, context: ToolContext) -> str:
+    """Changes that are not staged, or staged, or since a revision."""
+    path = None if params.path is None else context.workspace.locate(params.path)
+    return await repository(context).diff(staged=params.staged, path=path, revision=params.revision) or "[no changes]"

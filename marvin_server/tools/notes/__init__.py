@@ -1,0 +1,1 @@
+"""Keep notes in the workspace."""

@@ -1,0 +1,166 @@
+"""The tools of a session: what a model is told of them, and how its calls become prepared, then run."""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from marvin_server.errors import PermissionNeeded, ToolError
+from marvin_server.events import Command
+from marvin_server.messages import ToolCall, ToolSpec
+from marvin_server.tools import arguments, index
+from marvin_server.tools.base import Tool, ToolContext, ToolEntry, ToolOutput
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+CORE = ("files", "search", "shell", "git", "notes", "workspace", "session", index.USER_TOOLSET)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """A tool call whose arguments are valid. ``locations`` are paths as the model wrote them.
+
+    ``command``, for tools that run one, shows exactly what will run in a given context.
+    """
+
+    call: ToolCall
+    entry: ToolEntry
+    tool: Tool
+    params: "BaseModel"
+    title: str
+    locations: tuple[str, ...]
+    command: Callable[[ToolContext], Command] | None
+
+
+class Registry:
+    """Every tool that there is, by its index; a tool's own module is imported at its first call.
+
+    ``entries`` maps names to tools, ``warnings`` are lines for the person about tools that were left out.
+    """
+
+    def __init__(self, entries: Iterable[ToolEntry], toolsets: Mapping[str, str], warnings: Sequence[str] = ()) -> None:
+        self.entries = {entry.name: entry for entry in entries}
+        self.warnings = tuple(warnings)
+        self._toolsets = dict(toolsets)
+        self._loaded: dict[str, Tool] = {}
+
+    @classmethod
+    def load(cls, cache: Path, user_tools: Path) -> "Registry":
+        """The built-in tools and those of the ``.py`` files in ``user_tools``, which cannot take a name that exists.
+
+        ``cache`` is a folder that may be deleted at any time. Nothing is imported while the indexes are fresh.
+        """
+        own = index.built_in(cache)
+        added, warnings = index.user(user_tools, cache)
+        entries, notes = {entry.name: entry for entry in own.tools}, list(warnings)
+        for entry in added.tools:
+            if entry.name in entries:
+                notes.append(f"{entry.module}: there is another tool called {entry.name}; this one is left out")
+            else:
+                entries[entry.name] = entry
+        return cls(entries.values(), {**own.toolsets, **added.toolsets}, notes)
+
+    def toolsets(self) -> Mapping[str, str]:
+        """The name of each toolset and one line on what it is for."""
+        return self._toolsets
+
+    def select(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """The toolsets that the setting ``tools`` means: the core ones, then those named; ``all`` names every one."""
+        names = [*CORE, *(name for item in wanted for name in (self._toolsets if item == "all" else [item]))]
+        return tuple(name for name in dict.fromkeys(names) if name in self._toolsets)
+
+    def specs(self, toolsets: Sequence[str], *, readonly: bool = False) -> tuple[ToolSpec, ...]:
+        """What a model is told of the tools in ``toolsets``: in that order, so that one added last moves no other.
+
+        With ``readonly`` only tools that read, here or on the network, are in it.
+        """
+        return tuple(
+            ToolSpec(entry.name, entry.description, _without_examples(entry.parameters))
+            for toolset in toolsets
+            for entry in self.entries.values()
+            if entry.toolset == toolset and (not readonly or entry.effect in {"read", "network"})
+        )
+
+    def prepare(self, call: ToolCall) -> PreparedCall | ToolOutput:
+        """Check a call's name and arguments; never raises. An output is the error that the model should read."""
+        entry = self.entries.get(call.name)
+        if entry is None:
+            return _refusal(self._unknown(call.name))
+        try:
+            values = arguments.parse(entry, call.arguments)
+            return _prepared(call, entry, self._tool(entry), values)
+        except ToolError as error:
+            return _refusal(str(error))
+        except Exception as error:
+            return _crash(call.name, error)
+
+    async def execute(self, prepared: PreparedCall, context: ToolContext) -> ToolOutput:
+        """Run a prepared call. Raises only ``PermissionNeeded`` and ``asyncio.CancelledError``."""
+        try:
+            output = await prepared.tool.run(prepared.params, context)
+        except PermissionNeeded:
+            raise
+        except ToolError as error:
+            return _refusal(str(error))
+        except Exception as error:
+            return _crash(prepared.entry.name, error)
+        return output if isinstance(output, ToolOutput) else ToolOutput(output)
+
+    def _tool(self, entry: ToolEntry) -> Tool:
+        if entry.name not in self._loaded:
+            self._loaded[entry.name] = index.load(entry)
+        return self._loaded[entry.name]
+
+    def _unknown(self, name: str) -> str:
+        import difflib
+
+        by_words = {" ".join(sorted(known.split("_"))): known for known in self.entries}
+        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name[:100]).lower()
+        words = " ".join(sorted(snake.split("_")))
+        near = dict.fromkeys(
+            [by_words[found] for found in difflib.get_close_matches(words, by_words)]
+            + difflib.get_close_matches(snake, self.entries)
+        )
+        if near:
+            hint = "Did you mean " + " or ".join(f"{known} (toolset {self.entries[known].toolset})" for known in near)
+            return f"There is no tool called {name[:100]!r}. {hint}?"
+        return f"There is no tool called {name[:100]!r}. The tools are: {', '.join(self.entries)}."
+
+
+def _prepared(call: ToolCall, entry: ToolEntry, tool: Tool, values: dict[str, Any]) -> PreparedCall:
+    from pydantic import ValidationError
+
+    try:
+        params = tool.params.model_validate(values)
+    except ValidationError as error:
+        raise arguments.explain(entry, error.errors()) from None
+    path: object = getattr(params, "path", None)
+    locations = (path,) if isinstance(path, str) else ()
+    title = tool.title(params) if tool.title else " ".join([tool.name, *locations])
+    show = tool.command
+    return PreparedCall(
+        call, entry, tool, params, title, locations, None if show is None else lambda context: show(params, context)
+    )
+
+
+def _without_examples(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Examples are for the errors after a wrong call; sent with every request they would cost too much."""
+    fields: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    return {
+        **schema,
+        "properties": {
+            name: {key: value for key, value in field.items() if key != "examples"} for name, field in fields.items()
+        },
+    }
+
+
+def _refusal(text: str) -> ToolOutput:
+    return ToolOutput(f"Error: {text}", "error")
+
+
+def _crash(name: str, error: Exception) -> ToolOutput:
+    logging.getLogger("marvin.tools").exception("The tool %s crashed", name)
+    return ToolOutput(f"Error executing '{name}': {type(error).__name__}: {error}", "error")

@@ -1,0 +1,1 @@
+"""The session itself: what it has used, and more tools."""

@@ -1,0 +1,15 @@
+"""The tool ``get_usage``."""
+
+from pydantic import BaseModel
+
+from marvin_server.tools.base import ToolContext, tool
+
+
+class Params(BaseModel):
+    pass
+
+
+@tool(effect="read")
+async def get_usage(params: Params, context: ToolContext) -> str:
+    """Tokens and money used in this session."""
+    return context.session.usage()

@@ -1,0 +1,1 @@
+"""Where relative paths begin."""

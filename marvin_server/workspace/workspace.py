@@ -1,0 +1,184 @@
+"""Where a session works: a root, the working directory in it, and the files beneath, named as a model names them."""
+
+import functools
+import os
+import posixpath
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from marvin_server.errors import PathRefused, PermissionNeeded, ToolError
+from marvin_server.workspace import documents
+from marvin_server.workspace.confine import Root, checked
+from marvin_server.workspace.documents import Document
+from marvin_server.workspace.listing import top_level
+from marvin_server.workspace.names import printable
+
+
+@dataclass(slots=True)
+class _Position:
+    """Where a workspace is; shared by all views of it."""
+
+    root: Root
+    working_dir: str = "."
+
+
+class Workspace:
+    """Files beneath a root. A path is relative to the working directory, or absolute and inside the root.
+
+    Every method that takes a path raises ``PathRefused`` (with the working directory and a listing) for one that leads
+    out of the root, ``PermissionNeeded`` before anything is done for one that a person must be asked about, and
+    ``ToolError`` for what the system says against it.
+    """
+
+    def __init__(self, root: Root) -> None:
+        self._position = _Position(root)
+        self._permitted: tuple[str, ...] = ()
+
+    def permitting(self, path: str) -> "Workspace":
+        """A view that shares everything with this one and may also use ``path``, the path of a ``PermissionNeeded``."""
+        view = Workspace.__new__(Workspace)
+        view._position = self._position
+        view._permitted = (*self._permitted, path)
+        return view
+
+    @property
+    def root(self) -> Root:
+        """The root as this view may use it."""
+        return functools.reduce(Root.permitting, self._permitted, self._position.root)
+
+    @property
+    def working_dir(self) -> str:
+        """The working directory, relative to the root (``.`` is the root)."""
+        return self._position.working_dir
+
+    @property
+    def directory(self) -> Path:
+        """The working directory as an absolute path, for showing it."""
+        return self._position.root.path / self.working_dir
+
+    def directory_fd(self) -> int:
+        """A descriptor of the working directory, for running commands in it; the caller closes it."""
+        with self._advised(), documents.explained(self.root, self.working_dir, "opening"):
+            return self.root.open(self.working_dir, os.O_RDONLY | os.O_DIRECTORY)
+
+    def locate(self, path: str) -> str:
+        """``path`` relative to the root, ``/`` between names, without dots.
+
+        Raises PathRefused for a path that names something outside the root, begins with ``~``, holds a NUL, is too
+        long, or lies in ``.tickets/``.
+        """
+        with self._advised():
+            return self._named(path)
+
+    def named(self, path: str) -> str:
+        """What ``path``, which is relative to the root, is called from the working directory."""
+        return posixpath.relpath(path, self.working_dir)
+
+    def set_working_dir(self, path: str) -> None:
+        """Make the folder ``path`` the working directory.
+
+        A folder outside the root raises PermissionNeeded (``outside_path``, with its real path); on a view that permits
+        that one, it becomes the root. Raises ToolError when it is no folder.
+        """
+        with self._advised():
+            try:
+                relative = self._named(path)
+            except _Outside as outside:
+                self._move(outside)
+                return
+            with documents.explained(self.root, relative, "opening"):
+                os.close(self.root.open(relative, os.O_RDONLY | os.O_DIRECTORY))
+                self._position.working_dir = self.root.place(relative)
+
+    def exists(self, path: str) -> bool:
+        """Whether ``path`` leads to a file or folder."""
+        with self._advised():
+            try:
+                self.root.stat(self._named(path))
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            return True
+
+    def stat(self, path: str) -> os.stat_result:
+        """The status of the file or folder that ``path`` leads to."""
+        with self._advised():
+            relative = self._named(path)
+            with documents.explained(self.root, relative, "reading"):
+                return self.root.stat(relative)
+
+    def read(self, path: str) -> Document:
+        """See ``documents.read``."""
+        with self._advised():
+            return documents.read(self.root, self._named(path))
+
+    def read_bytes(self, path: str, limit: int = documents.LARGEST) -> bytes:
+        """See ``documents.read_bytes``."""
+        with self._advised():
+            return documents.read_bytes(self.root, self._named(path), limit)
+
+    def read_lines(self, path: str, start: int, end: int) -> tuple[list[str], int]:
+        """See ``documents.read_lines``."""
+        with self._advised():
+            return documents.read_lines(self.root, self._named(path), start, end)
+
+    def create(self, path: str, text: str) -> Document:
+        """See ``documents.create``."""
+        with self._advised():
+            return documents.create(self.root, self._named(path), text)
+
+    def append(self, path: str, text: str) -> Document:
+        """See ``documents.append``."""
+        with self._advised():
+            return documents.append(self.root, self._named(path), text)
+
+    def write(self, document: Document, text: str) -> Document:
+        """See ``documents.write``."""
+        with self._advised():
+            return documents.write(self.root, document, text)
+
+    def _named(self, path: str) -> str:
+        if path.startswith("~"):
+            raise PathRefused(f"'{printable(path)}' begins with ~, which has no meaning here.")
+        base = str(self._position.root.path)
+        joined = posixpath.normpath(posixpath.join(self.directory, checked(path)))
+        for absolute in (joined, os.path.realpath(joined)):
+            if absolute == base or absolute.startswith(base.rstrip("/") + "/"):
+                return checked(absolute[len(base) :].strip("/") or ".")
+        raise _Outside(path, absolute)
+
+    def _move(self, outside: "_Outside") -> None:
+        target = outside.real_path
+        if not Path(target).is_dir():
+            raise outside
+        if target not in self._permitted:
+            raise PermissionNeeded("outside_path", target, f"it is outside the workspace {self._position.root.path}")
+        with documents.explained(self._position.root, ".", "opening"):
+            self._position.root = Root(Path(target))
+        self._position.working_dir = "."
+
+    @contextmanager
+    def _advised(self) -> Generator[None]:
+        """Tell a model where it is when a path was wrong."""
+        try:
+            yield
+        except PathRefused as error:
+            contents = top_level(self._position.root, self.working_dir)
+            where = printable(str(self.directory))
+            raise PathRefused(f"{error} Working dir: {where}. Directory contents:\n{contents}") from error
+        except PermissionNeeded:
+            raise
+        except ToolError as error:
+            if self.working_dir == ".":
+                raise
+            base, here = printable(str(self._position.root.path)), printable(self.working_dir)
+            raise ToolError(f"{error}\n(Named from {base}; the working directory is '{here}' in it.)") from error
+
+
+class _Outside(PathRefused):
+    """A path whose ``real_path`` is not beneath the root."""
+
+    def __init__(self, path: str, real_path: str) -> None:
+        super().__init__(f"'{printable(path)}' is outside the workspace.")
+        self.real_path = real_path

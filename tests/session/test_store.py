@@ -1,0 +1,442 @@
+import json
+import random
+import resource
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_server.errors import StoreError
+from marvin_server.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, user_message
+from marvin_server.session.store import Hit, SessionRecord, Store
+from marvin_server.session.usage import ModelUsage
+
+ROOT = Path(__file__).parents[2]
+EVERY_PART = (
+    Message("user", (Text("Look: ü 👍 \0 end"), Image("image/png", "aGk="))),
+    Message(
+        "assistant",
+        (Thinking("Hm."), Text("I read it."), ToolCall("c1", "read_file", '{"path": "a"}')),
+        finish="tool_calls",
+        provider="openai",
+        model="gpt-4o",
+        usage=Usage(10, 5, 3, 1),
+        vendor={"signature": "abc", "nested": [{"x": 1.5, "y": None}]},
+    ),
+    Message("tool", (ToolResult("c1", "read_file", "text", "error", (Image("image/png", "aGk="),)),)),
+    Message("assistant", (Text("Done."),), finish="stop"),
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "profiles" / "default" / "marvin.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with closing(Store.open(path)) as store:
+        yield store
+
+
+def append_all(store: Store, session_id: str, *messages: Message) -> None:
+    parent_id = None
+    for message in messages:
+        store.append(session_id, message, parent_id)
+        parent_id = message.id
+
+
+def say(store: Store, text: str, cwd: str = "/work", title: str = "") -> SessionRecord:
+    session = store.create_session(cwd, "openai", "gpt-4o", title)
+    store.append(session.id, user_message(text), None)
+    return store.find(session.id)
+
+
+def python(program: str, *arguments: object) -> subprocess.Popen[str]:
+    command = (sys.executable, "-c", program, *map(str, arguments))
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_fresh_store_and_its_folders_are_private(store: Store, path: Path) -> None:
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)] == [0o700, 0o700]
+    assert store.sessions() == []
+
+
+def test_every_kind_of_message_comes_back_as_it_was(store: Store, path: Path) -> None:
+    session = store.create_session("/work", "openai", "gpt-4o")
+    append_all(store, session.id, *EVERY_PART)
+    assert store.history(session.id) == list(EVERY_PART)
+    with closing(Store.open(path)) as again:
+        assert again.history(session.id) == list(EVERY_PART)
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_can_be_stored_and_only_broken_unicode_is_replaced(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    with closing(Store.open(tmp_path_factory.getbasetemp() / "any-text.db")) as store:
+        session = store.create_session(text, "p", "m", text)
+        message = Message("user", (Text(text), ToolCall(text, text, text)), vendor={"x": text})
+        store.append(session.id, message, None)
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        expected = (Text(whole), ToolCall(whole, whole, whole))
+        stored = store.history(session.id)[0]
+        assert (stored.parts, stored.vendor) == (expected, {"x": whole})
+        latest = store.latest(text)
+        assert latest is not None
+        assert latest.id == session.id
+        store.search(text)
+        store.sessions(query=text)
+
+
+def test_a_session_records_its_head_title_and_latest_model(store: Store) -> None:
+    session = store.create_session("/work", "openai", "gpt-4o")
+    assert store.find(session.id) == session
+    prompt = user_message("  Why is\nthe sky blue?  " + "Tell me all about it. " * 10)
+    answer = Message("assistant", (Text("Rayleigh."),), provider="groq", model="llama")
+    append_all(store, session.id, prompt, answer, user_message("And red?"))
+    record = store.find(session.id)
+    assert record == SessionRecord(
+        id=session.id,
+        title="Why is the sky blue? Tell me all about it. Tell me all about it. Tell me all ab…",
+        cwd="/work",
+        provider="groq",
+        model="llama",
+        created_at=session.created_at,
+        updated_at=record.updated_at,
+        head=record.head,
+        parent_id=None,
+        messages=3,
+    )
+    assert record.updated_at > session.created_at
+    assert [message.id for message in store.history(session.id)][-1] == record.head
+
+
+def test_a_title_that_was_given_stays(store: Store) -> None:
+    assert say(store, "hello", title="Greetings").title == "Greetings"
+
+
+def test_a_session_is_a_tree_and_its_history_is_one_path(store: Store) -> None:
+    session = store.create_session("/work", "p", "m")
+    root, left, right = (user_message(text) for text in ("root", "left", "right"))
+    store.append(session.id, root, None)
+    store.append(session.id, left, root.id)
+    store.append(session.id, right, root.id)
+    assert store.history(session.id) == [root, right]
+    assert store.history(session.id, left.id) == [root, left]
+    assert store.find(session.id).messages == 3
+
+
+def test_a_session_may_grow_from_an_entry_of_another(store: Store) -> None:
+    first = say(store, "root")
+    fork = store.create_session("/work", "p", "m", parent_id=first.id)
+    branch = user_message("another way")
+    store.append(fork.id, branch, first.head)
+    assert [message.text for message in store.history(fork.id)] == ["root", "another way"]
+    assert [message.text for message in store.history(first.id)] == ["root"]
+    assert store.find(fork.id).parent_id == first.id
+
+
+def test_a_call_without_a_result_gets_one_when_it_is_read(store: Store) -> None:
+    session = store.create_session("/work", "p", "m")
+    calls = Message("assistant", (ToolCall("a", "tree", "{}"), ToolCall("b", "run_command", "{}")))
+    append_all(store, session.id, user_message("go"), calls)
+    text = "interrupted: Marvin was stopped before this call finished; its effect is unknown"
+    results = (ToolResult("a", "tree", text, "cancelled"), ToolResult("b", "run_command", text, "cancelled"))
+    *_, made_up = store.history(session.id)
+    assert (made_up.role, made_up.parts) == ("tool", results)
+    assert store.find(session.id).messages == 2
+
+    store.append(session.id, user_message("go on"), made_up.id)
+    history = store.history(session.id)
+    assert [message.role for message in history] == ["user", "assistant", "tool", "user"]
+    assert history[2] == made_up
+
+
+def test_a_call_that_only_some_results_answer_gets_the_others_in_the_same_message(store: Store) -> None:
+    session = store.create_session("/work", "p", "m")
+    calls = Message("assistant", (ToolCall("a", "tree", "{}"), ToolCall("b", "run_command", "{}")))
+    answer = Message("tool", (ToolResult("b", "run_command", "done"),))
+    append_all(store, session.id, user_message("go"), calls, answer, Message("assistant", (Text("ok"),)))
+    history = store.history(session.id)
+    assert [message.role for message in history] == ["user", "assistant", "tool", "assistant"]
+    results = [part for part in history[2].parts if isinstance(part, ToolResult)]
+    assert [(result.call_id, result.status) for result in results] == [("b", "ok"), ("a", "cancelled")]
+
+
+def test_sessions_are_listed_by_their_latest_change_and_filtered_by_folder_and_words(store: Store) -> None:
+    one, two, three = say(store, "alpha beta"), say(store, "beta gamma", "/other"), say(store, "delta", title="Beta")
+    store.append(one.id, user_message("more"), one.head)
+    assert [session.id for session in store.sessions()] == [one.id, three.id, two.id]
+    assert [session.id for session in store.sessions(limit=1)] == [one.id]
+    assert [session.id for session in store.sessions("/work")] == [one.id, three.id]
+    assert [session.id for session in store.sessions(query="beta")] == [one.id, three.id, two.id]
+    assert [session.id for session in store.sessions(query="alpha bet")] == [one.id]
+    assert store.latest("/other") == two
+    assert store.latest("/nowhere") is None
+
+
+def test_a_session_is_found_by_its_id_or_the_start_of_it(store: Store) -> None:
+    session = say(store, "hello")
+    assert store.find(session.id) == session
+    assert store.find(session.id[:20]) == session
+    with pytest.raises(StoreError, match="too short"):
+        store.find(session.id[:5])
+    with pytest.raises(StoreError, match="no session 'ffffff'"):
+        store.find("ffffff")
+    with pytest.raises(StoreError, match="no session '%%%%%%'"):
+        store.find("%%%%%%")
+
+
+def test_an_ambiguous_start_of_an_id_lists_the_sessions_that_it_may_be(store: Store) -> None:
+    ids = {say(store, "hello").id for _ in range(2)}
+    with pytest.raises(StoreError, match="several sessions") as caught:
+        store.find(min(ids)[:6])
+    assert all(session_id in str(caught.value) for session_id in ids)
+
+
+def test_a_search_finds_messages_by_the_starts_of_their_words_best_first(store: Store) -> None:
+    long = say(store, "filler " * 200 + "a kangaroo at last", title="Long")
+    short = say(store, "Kangaroos!", title="Short")
+    say(store, "nothing of the kind")
+    hits = store.search("kangaroo")
+    assert [hit.session_id for hit in hits] == [short.id, long.id]
+    assert hits[0] == Hit(short.id, str(short.head), "Short", "Kangaroos!")
+    assert hits[1].snippet.startswith("…")
+    assert hits[1].snippet.endswith("a kangaroo at last")
+    assert [hit.title for hit in store.search("last KANGAROO")] == ["Long"]
+    assert len(store.search("kangaroo", limit=1)) == 1
+
+
+@pytest.mark.parametrize(
+    "query", ["", '"', "-", "*", "NEAR(", "text:", "a AND", "^", "(", "a\0b", '" OR 1 --', "\ud800"]
+)
+def test_a_search_for_signs_finds_nothing_and_is_no_error(store: Store, query: str) -> None:
+    say(store, "hello")
+    assert store.search(query) == []
+
+
+def test_usage_adds_up_by_model_and_keeps_unknown_prices_apart(store: Store) -> None:
+    one, two = say(store, "one"), say(store, "two")
+    store.record_usage(one.id, "openai", "gpt-4o", Usage(100, 10, 50, 5), 0.5)
+    store.record_usage(one.id, "vllm", "mystery", Usage(1, 1), None)
+    store.record_usage(two.id, "openai", "gpt-4o", Usage(1, 1), 0.25)
+    mystery = ModelUsage("vllm", "mystery", 1, Usage(1, 1), 0.0, unpriced=1)
+    assert store.usage(one.id) == [ModelUsage("openai", "gpt-4o", 1, Usage(100, 10, 50, 5), 0.5), mystery]
+    assert store.usage() == [ModelUsage("openai", "gpt-4o", 2, Usage(101, 11, 50, 5), 0.75), mystery]
+    assert store.usage("none") == []
+
+
+def test_an_export_holds_the_whole_session_as_json(store: Store) -> None:
+    session = store.create_session("/work", "p", "m", "Title")
+    prompt = user_message("hello")
+    store.append(session.id, prompt, None)
+    store.record_usage(session.id, "p", "m", Usage(3, 2), None)
+    exported = store.export(session.id)
+    assert json.loads(json.dumps(exported)) == exported
+    record = store.find(session.id)
+    assert exported == {
+        "session": {
+            "id": session.id,
+            "title": "Title",
+            "cwd": "/work",
+            "provider": "p",
+            "model": "m",
+            "created_at": session.created_at,
+            "updated_at": record.updated_at,
+            "head": prompt.id,
+            "parent_id": None,
+            "messages": 1,
+        },
+        "entries": [
+            {
+                "id": prompt.id,
+                "parent_id": None,
+                "kind": "message",
+                "at": record.updated_at,
+                "body": {"role": "user", "parts": [{"text": "hello", "type": "text"}], "id": prompt.id},
+            }
+        ],
+        "usage": [
+            {
+                "provider": "p",
+                "model": "m",
+                "requests": 1,
+                "usage": {"input": 3, "output": 2, "cache_read": 0, "cache_write": 0},
+                "cost": 0.0,
+                "unpriced": 1,
+            }
+        ],
+    }
+
+
+def test_an_unknown_session_or_entry_is_a_store_error(store: Store) -> None:
+    with pytest.raises(StoreError, match="no session 'nobody'"):
+        store.history("nobody")
+    with pytest.raises(StoreError, match="no session 'nobody'"):
+        store.export("nobody")
+    session = say(store, "hello")
+    with pytest.raises(StoreError, match="no entry nothing"):
+        store.history(session.id, "nothing")
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store.append(session.id, user_message("x"), "nothing")
+    assert store.find(session.id) == session
+
+
+def test_a_stored_message_of_an_unknown_shape_is_named(store: Store, path: Path) -> None:
+    session = say(store, "hello")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("""UPDATE entries SET body = replace(body, '"type":"text"', '"type":"video"')""")
+    with pytest.raises(StoreError, match=f"entry {session.head} is not a message"):
+        store.history(session.id)
+
+
+def test_a_file_of_a_newer_marvin_is_refused_and_left_as_it_is(path: Path) -> None:
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(StoreError, match="made by a newer Marvin"):
+        Store.open(path)
+
+
+def test_a_damaged_file_is_named_with_what_to_do(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"This is no database. " * 100)
+    with pytest.raises(StoreError) as caught:
+        Store.open(path)
+    assert str(caught.value) == (
+        f"{path} is damaged: move it aside, with marvin.db-wal beside it, and Marvin starts a new one"
+    )
+
+
+def test_damage_inside_of_a_file_is_a_store_error(path: Path) -> None:
+    with closing(Store.open(path)) as store:
+        session = say(store, "hello")
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with closing(Store.open(path)) as store, pytest.raises(StoreError, match="is damaged: move it aside"):
+        store.history(session.id)
+
+
+def test_a_place_that_cannot_hold_the_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be made"):
+        Store.open(tmp_path / "file" / "marvin.db")
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store.open(tmp_path)
+
+
+def test_a_full_disk_loses_nothing_and_appending_goes_on_when_there_is_room(store: Store, path: Path) -> None:
+    session = say(store, "before")
+    big = Message("assistant", (Text("word " * 100_000),))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.with_name("marvin.db-wal").stat().st_size + 8192, before[1]))
+    try:
+        with pytest.raises(StoreError, match=r"marvin\.db cannot be written .*: make room on its disk and try again"):
+            store.append(session.id, big, session.head)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert store.find(session.id) == session
+    store.append(session.id, big, session.head)
+    assert [message.text for message in store.history(session.id)] == ["before", big.text]
+
+
+OPENER = """
+import sys
+from pathlib import Path
+from marvin_server.session.store import Store
+print("ready", flush=True)
+sys.stdin.readline()
+print(Store.open(Path(sys.argv[1])).create_session("/", "p", "m").id)
+"""
+
+
+def test_many_processes_may_create_the_file_at_once(tmp_path: Path) -> None:
+    for attempt in range(3):
+        path = tmp_path / str(attempt) / "marvin.db"
+        processes = [python(OPENER, path) for _ in range(6)]
+        for process in processes:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        ids = {process.communicate(timeout=5)[0].strip() for process in processes}
+        with closing(Store.open(path)) as store:
+            assert {session.id for session in store.sessions()} == ids
+        assert len(ids) == 6
+
+
+APPENDER = """
+import sys
+from pathlib import Path
+from marvin_server.messages import Message, Text, new_id
+from marvin_server.session.store import Store
+store = Store.open(Path(sys.argv[1]))
+session_id, parent_id, count = sys.argv[2], sys.argv[3], int(sys.argv[4])
+for number in range(count):
+    message = Message("assistant", (Text(f"message {number} " + "x" * (number * 97 % 3000)),))
+    store.append(session_id, message, parent_id)
+    print(message.id, flush=True)
+    parent_id = message.id
+"""
+
+
+def test_processes_that_append_to_one_session_make_branches(store: Store, path: Path) -> None:
+    session = say(store, "root")
+    processes = [python(APPENDER, path, session.id, session.head, 40) for _ in range(3)]
+    branches = [process.communicate(timeout=5)[0].split() for process in processes]
+    for branch in branches:
+        assert [message.id for message in store.history(session.id, branch[-1])] == [session.head, *branch]
+    record = store.find(session.id)
+    assert record.messages == 1 + 3 * 40
+    assert record.head in {branch[-1] for branch in branches}
+
+
+def test_nothing_that_was_acknowledged_is_lost_to_kill_9(store: Store, path: Path) -> None:
+    session = say(store, "root")
+    parent_id, acknowledged = str(session.head), [str(session.head)]
+    chance = random.Random(42)
+    for _ in range(15):
+        with python(APPENDER, path, session.id, parent_id, 1_000_000) as process:
+            assert process.stdout
+            lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
+            process.send_signal(signal.SIGKILL)
+            lines += process.stdout.readlines()
+        # A line may be cut: what was not read whole was not acknowledged.
+        acknowledged += [line.strip() for line in lines if line.endswith("\n")]
+        parent_id = acknowledged[-1]
+        with closing(Store.open(path)) as reopened:
+            assert [message.id for message in reopened.history(session.id, parent_id)] == acknowledged
+            # One more may be in it: durable, but killed before it was printed.
+            assert len(reopened.search("message", limit=10**6)) == reopened.find(session.id).messages - 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+LIGHT = """
+import sys
+from pathlib import Path
+before = set(sys.modules)
+from marvin_server.messages import user_message
+from marvin_server.session.store import Store
+store = Store.open(Path(sys.argv[1]))
+store.append(store.create_session("/", "p", "m").id, user_message("hi"), None)
+print(sorted({name.partition(".")[0] for name in set(sys.modules) - before} - sys.stdlib_module_names))
+"""
+
+
+def test_writing_imports_nothing_but_the_standard_library(path: Path) -> None:
+    out, _ = python(LIGHT, path).communicate(timeout=5)
+    assert out == "['marvin_server']\n"

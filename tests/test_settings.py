@@ -1,0 +1,100 @@
+"""Settings from flags, environment and file."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_server import paths, settings
+from marvin_server.errors import UsageError
+from marvin_server.settings import Settings
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"MARVIN_HOME": str(tmp_path)}
+
+
+def write(environ: dict[str, str], text: str) -> Path:
+    file = paths.find(environ).config_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_without_anything_the_defaults_hold(environ: dict[str, str]) -> None:
+    assert settings.load({}, environ) == Settings(paths=paths.find(environ), environ=environ)
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file(environ: dict[str, str]) -> None:
+    write(environ, "provider: groq\nmodel: from-file\nmax_rounds: 3\nsandbox: off\n")
+    environ |= {"LLM_PROVIDER": "gemini", "MARVIN_MODEL": "from-environment"}
+    loaded = settings.load({"provider": "openai", "model": None, "max_rounds": "7"}, environ)
+    assert (loaded.provider, loaded.model, loaded.default_model) == ("openai", "from-environment", "from-file")
+    assert (loaded.max_rounds, loaded.sandbox, loaded.warnings) == (7, "off", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("provder: groq\n", ":1: unknown setting 'provder' is ignored; known: provider, model,"),
+        ("\n\nmax_rounds: many\n", ":3: max_rounds needs a whole number of at least 1, not 'many'; it is ignored"),
+        ("approve: sometimes\n", ":1: approve needs one of all, rules, none, not 'sometimes'; it is ignored"),
+        ("max_cost: -1\n", ":1: max_cost needs a number above 0, not -1; it is ignored"),
+        ("provider: [a\n", ":2: "),
+        ("- a\n- b\n", ":1: expected lines such as 'provider: groq'; the file is ignored"),
+        ("ntfy_server: ntfy.sh\n", ":1: ntfy_server needs a URL"),
+        ("1: 2\n", ":1: unknown setting 1 is ignored"),
+        ("? [a, b]\n: 1\n", ":1: "),
+        ("provider: !!python/object:os.system x\n", ":1: "),
+        ("a: &a [*a]\n", ":1: "),
+    ],
+)
+def test_a_wrong_file_is_one_warning_with_file_and_line(environ: dict[str, str], text: str, warning: str) -> None:
+    file = write(environ, text)
+    loaded = settings.load({}, environ)
+    assert len(loaded.warnings) == 1
+    assert loaded.warnings[0].startswith(f"{file}{warning}")
+    assert "\n" not in loaded.warnings[0]
+
+
+@given(text=st.text())
+def test_no_file_content_ever_raises(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    environ = {"MARVIN_HOME": str(tmp_path_factory.mktemp("home"))}
+    file = paths.find(environ).config_file
+    file.parent.mkdir(parents=True)
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    settings.load({}, environ)
+
+
+def test_a_wrong_variable_is_a_warning(environ: dict[str, str]) -> None:
+    loaded = settings.load({}, {**environ, "LLM_PROVIDER": "no such/name", "MARVIN_READONLY": "1"})
+    assert (loaded.provider, loaded.readonly) == (None, True)
+    assert loaded.warnings == (
+        "environment: LLM_PROVIDER needs a name of letters, digits, '.', '_' or '-', not 'no such/name'; it is ignored",
+    )
+
+
+def test_a_wrong_flag_is_a_usage_error(environ: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="--max-rounds needs a whole number of at least 1, not '0'"):
+        settings.load({"max_rounds": "0"}, environ)
+
+
+def test_a_file_that_was_named_must_exist(environ: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such file"):
+        settings.load({}, environ, tmp_path / "missing.yaml")
+
+
+def test_a_child_gets_no_secrets_and_no_other_repository(environ: dict[str, str]) -> None:
+    plain = {"PATH": "/bin", "LANG": "C.UTF-8", "MONKEY": "1", "AUTHOR": "me", "SSH_AUTH_SOCK": "/run/agent"}
+    secret = ["OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "npm_config__auth", "GIT_DIR"]
+    loaded = settings.load({}, {**environ, **plain, **dict.fromkeys(secret, "a long secret")})
+    assert loaded.child_environ() == {**environ, **plain}
+    assert loaded.secrets() == ("a long secret",) * 5
+    assert "a long secret" not in repr(loaded)
+
+
+def test_the_platforms_places_hold_without_marvin_home(tmp_path: Path) -> None:
+    assert paths.find({}).config.name == "marvin"
+    assert paths.find({"MARVIN_HOME": str(tmp_path)}).database("work") == tmp_path / "data/profiles/work/marvin.db"
