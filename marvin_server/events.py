@@ -4,10 +4,11 @@ Delta events carry only what is new; ``*.finished`` events carry the whole. docs
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from marvin_server.messages import Effect, Message, Status, Usage
+from msgspec import Struct
+
+from marvin_server.messages import Effect, Message, Status, Tagged, Usage
 
 Stop = Literal["completed", "cancelled", "failed", "denied", "round_limit", "budget"]
 Level = Literal["note", "warning", "error"]
@@ -15,18 +16,16 @@ PermissionKind = Literal["command", "edit", "protected_path", "outside_path", "n
 Decision = Literal["allow_once", "allow_session", "deny", "deny_and_stop"]
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """Exactly what would run: the text, the shell that reads it, the directory, and changed variables."""
 
     display: str
     shell: str
     cwd: str
-    env_changes: Mapping[str, str] = field(default_factory=dict[str, str])
+    env_changes: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True):
     """A question to the person. ``decided_by`` names the rule that asks; an answer covers exactly what is shown."""
 
     id: str
@@ -38,8 +37,7 @@ class Permission:
     command: Command | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why a turn failed: ``kind`` is the error's class name, ``retryable`` whether the same prompt may work later."""
 
     kind: str
@@ -47,54 +45,41 @@ class Failure:
     retryable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted:
+class TurnStarted(Tagged, frozen=True, tag="turn.started"):
     turn_id: str
     session_id: str
     provider: str
     model: str
-    type: Literal["turn.started"] = "turn.started"
 
 
-@dataclass(frozen=True, slots=True)
-class RoundStarted:
+class RoundStarted(Tagged, frozen=True, tag="round.started"):
     """One model request begins; ``round`` counts from 1 within the turn."""
 
     round: int
-    type: Literal["round.started"] = "round.started"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageDelta:
+class MessageDelta(Tagged, frozen=True, tag="message.delta"):
     message_id: str
     text: str
-    type: Literal["message.delta"] = "message.delta"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageFinished:
+class MessageFinished(Tagged, frozen=True, tag="message.finished"):
     """A whole message of the transcript, whoever wrote it. It is on disk when a front-end sees this."""
 
     message: Message
-    type: Literal["message.finished"] = "message.finished"
 
 
-@dataclass(frozen=True, slots=True)
-class ThoughtDelta:
+class ThoughtDelta(Tagged, frozen=True, tag="thought.delta"):
     message_id: str
     text: str
-    type: Literal["thought.delta"] = "thought.delta"
 
 
-@dataclass(frozen=True, slots=True)
-class ThoughtFinished:
+class ThoughtFinished(Tagged, frozen=True, tag="thought.finished"):
     message_id: str
     text: str
-    type: Literal["thought.finished"] = "thought.finished"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
+class ToolStarted(Tagged, frozen=True, tag="tool.started"):
     """A tool call begins. ``locations`` are paths, relative to the workspace root, that it is about."""
 
     tool_call_id: str
@@ -103,20 +88,16 @@ class ToolStarted:
     kind: Effect
     input: Mapping[str, Any]
     locations: tuple[str, ...] = ()
-    type: Literal["tool.started"] = "tool.started"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(Tagged, frozen=True, tag="tool.output"):
     """Text that a running tool has just printed."""
 
     tool_call_id: str
     text: str
-    type: Literal["tool.output"] = "tool.output"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFinished:
+class ToolFinished(Tagged, frozen=True, tag="tool.finished"):
     """``output`` is what the model reads; ``details`` is for the screen alone."""
 
     tool_call_id: str
@@ -125,53 +106,42 @@ class ToolFinished:
     duration_ms: int
     output: str
     exit_code: int | None = None
-    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    type: Literal["tool.finished"] = "tool.finished"
+    details: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionRequested:
+class PermissionRequested(Tagged, frozen=True, tag="permission.requested"):
     permission: Permission
-    type: Literal["permission.requested"] = "permission.requested"
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionResolved:
+class PermissionResolved(Tagged, frozen=True, tag="permission.resolved"):
     """``by`` says who decided: ``person``, or the rule or event that did."""
 
     permission_id: str
     decision: Decision
     by: str
-    type: Literal["permission.resolved"] = "permission.resolved"
 
 
-@dataclass(frozen=True, slots=True)
-class UsageChanged:
+class UsageChanged(Tagged, frozen=True, tag="usage"):
     """Tokens and money of the turn so far; ``cost_usd`` is None while a price is unknown."""
 
     usage: Usage
     cost_usd: float | None
-    type: Literal["usage"] = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Tagged, frozen=True, tag="notice"):
     """One line for the person: a fallback, a retry, a limit, something that was left out."""
 
     level: Level
     text: str
-    type: Literal["notice"] = "notice"
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFinished:
+class TurnFinished(Tagged, frozen=True, tag="turn.finished"):
     """Always the last event of a turn, exactly once."""
 
     turn_id: str
     stop_reason: Stop
     usage: Usage
     error: Failure | None = None
-    type: Literal["turn.finished"] = "turn.finished"
 
 
 Event = (

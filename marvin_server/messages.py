@@ -3,8 +3,9 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 Role = Literal["user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "filtered", "interrupted"]
@@ -17,43 +18,42 @@ def new_id() -> str:
     return f"{time.time_ns() // 1_000_000:012x}{os.urandom(7).hex()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Tagged(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+    """A frozen value that knows its kind: ``tag`` in the class's definition, ``type`` here and in JSON."""
+
+    @property
+    def type(self) -> str:
+        return str(self.__struct_config__.tag)
+
+
+class Text(Tagged, frozen=True, tag="text"):
     """What a person or a model wrote."""
 
     text: str
-    type: Literal["text"] = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(Tagged, frozen=True, tag="thinking"):
     """A model's visible reasoning; kept apart from its answer."""
 
     text: str
-    type: Literal["thinking"] = "thinking"
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Tagged, frozen=True, tag="image"):
     """A picture: ``data`` is base64 text of the bytes, ``mime_type`` such as ``image/png``."""
 
     mime_type: str
     data: str
-    type: Literal["image"] = "image"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Tagged, frozen=True, tag="tool_call"):
     """A model's request to run a tool. ``arguments`` is the JSON text exactly as the model wrote it."""
 
     id: str
     name: str
     arguments: str
-    type: Literal["tool_call"] = "tool_call"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Tagged, frozen=True, tag="tool_result"):
     """The answer to the tool call whose id is ``call_id``; ``text`` is what the model reads."""
 
     call_id: str
@@ -61,14 +61,12 @@ class ToolResult:
     text: str
     status: Status = "ok"
     images: tuple[Image, ...] = ()
-    type: Literal["tool_result"] = "tool_result"
 
 
 Part = Text | Thinking | Image | ToolCall | ToolResult
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens of one or more model requests. ``input`` counts all prompt tokens, cached ones included."""
 
     input: int = 0
@@ -85,8 +83,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True, omit_defaults=True):
     """One unit of the transcript.
 
     A ``tool`` message answers every tool call of the assistant message before it. ``vendor`` is opaque: a provider
@@ -113,8 +110,7 @@ class Message:
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """What a model is told of a tool: ``parameters`` is the JSON Schema of an object."""
 
     name: str

@@ -1,12 +1,12 @@
 """Where Marvin's own files live. The only module that knows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+
+class Paths(Struct, frozen=True):
     """Marvin's four folders: what a person writes, what Marvin keeps, what it logs, and what may be deleted."""
 
     config: Path

@@ -3,8 +3,9 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from marvin_server.events import Event, MessageDelta, MessageFinished, ToolFinished, TurnFinished
 from marvin_server.messages import Usage
@@ -24,15 +25,14 @@ def write_all(descriptor: int, text: str) -> None:
             select.select([], [descriptor], [])
 
 
-@dataclass
-class Outcome:
+class Outcome(Struct):
     """What a run came to, gathered from its events."""
 
     session_id: str | None = None
     answer: str = ""
     stop: str = "failed"
-    usage: Usage = field(default_factory=Usage)
-    tool_calls: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    usage: Usage = Usage()
+    tool_calls: list[Mapping[str, Any]] = []
     error: Mapping[str, Any] | None = None
     denied: bool = False
 

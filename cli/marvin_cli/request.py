@@ -4,9 +4,11 @@ import argparse
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from marvin_server import settings
 from marvin_server.errors import MarvinError, UsageError
@@ -16,8 +18,7 @@ _SECONDS, _SECONDS_WITH_DIRECTORY = 180.0, 900.0
 _FLAGS = ("provider", "model", "profile", "approve", "sandbox", "readonly", "max_cost", "max_rounds")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """``resume`` is a session's id or how it begins; ``latest`` asks for the newest one of ``directory``."""
 
     prompt: str

@@ -5,8 +5,10 @@ import itertools
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from marvin_server.agent.permissions import Permissions, Policy, Ruling
 from marvin_server.errors import PermissionNeeded, ToolError
@@ -28,8 +30,7 @@ _KINDS: Mapping[Effect, PermissionKind] = {"edit": "edit", "network": "network",
 _DENIED: Mapping[Decision, str] = {"deny": "denied", "deny_and_stop": "denied, and asked to stop"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     call: ToolCall
     prepared: PreparedCall | ToolOutput
 

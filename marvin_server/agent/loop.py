@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from marvin_server.agent.calls import CallRunner, unanswered
 from marvin_server.errors import Interrupted, ProviderError
@@ -26,8 +28,7 @@ from marvin_server.providers.base import ModelRequest, Provider
 _ANSWER_NOW = "\n\nThe limit of rounds is reached. Call no more tools: answer now with what you know."
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """What each round asks the session for, since a tool call may have changed it.
 
     ``system`` is the system prompt, ``tools`` what may be called, ``steering`` the prompts that the person typed into
@@ -40,8 +41,7 @@ class Inputs:
     schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """``rounds`` with tools, after which one more asks for an answer; ``cost`` in USD ends the turn when reached."""
 
     rounds: int

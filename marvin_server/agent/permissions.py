@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from marvin_server.events import Decision, Event, Permission, PermissionKind, PermissionRequested, PermissionResolved
 from marvin_server.messages import Effect
@@ -12,16 +13,14 @@ from marvin_server.settings import Approve
 Verdict = Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """What was decided, and the rule that decided it."""
 
     verdict: Verdict
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The rules of a session. ``approve`` stands in for a person who is not there; None means somebody can be asked."""
 
     approve: Approve | None = None

@@ -1,6 +1,6 @@
 """The system prompt: what stays the same first, so that prompt caches hold; what changes last."""
 
-import platform
+import os
 import time
 from collections.abc import Mapping
 
@@ -40,5 +40,5 @@ def system_prompt(
             "Your final answer must be one JSON value that matches this JSON Schema, with nothing around it:\n"
             + dumps(schema, ensure_ascii=False)
         )
-    blocks.append(f"System: {platform.system()}. Date: {time.strftime('%Y-%m-%d')}. Working directory: {working_dir}")
+    blocks.append(f"System: {os.uname().sysname}. Date: {time.strftime('%Y-%m-%d')}. Working directory: {working_dir}")
     return "\n\n".join(blocks)

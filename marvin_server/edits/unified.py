@@ -3,16 +3,16 @@
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import takewhile
+
+from msgspec import Struct
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _CONTEXT = 3
 _COMPARED_LINES = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """``diff`` is a unified diff of one hunk, empty for equal texts; ``added`` and ``removed`` count its lines."""
 
     diff: str

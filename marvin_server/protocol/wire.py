@@ -1,11 +1,12 @@
 """Events and messages as the dialect's JSON objects: camelCase, absent instead of null."""
 
-from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+
 # Fields whose values are words of the dialect, not a person's or a model's text.
-_WORDS = frozenset({"type", "kind", "stop_reason", "decision", "finish"})
+_WORDS = frozenset({"kind", "stop_reason", "decision", "finish"})
 # What a provider wants back unchanged is nobody else's business.
 _PRIVATE = frozenset({"vendor"})
 
@@ -16,9 +17,10 @@ def to_wire(value: Any) -> Any:
     Field names become camelCase and fields that are None are left out. Mappings (tool input, details) pass through
     as they are: their keys belong to the tool.
     """
-    if is_dataclass(value):
-        wire: dict[str, Any] = {}
-        for name, key, is_word in _names(type(value)):
+    if isinstance(value, Struct):
+        tag, names = _shape(type(value))
+        wire: dict[str, Any] = dict(tag)
+        for name, key, is_word in names:
             field = getattr(value, name)
             if field is not None:
                 wire[key] = camel(field) if is_word else to_wire(field)
@@ -29,9 +31,11 @@ def to_wire(value: Any) -> Any:
 
 
 @cache
-def _names(cls: type) -> tuple[tuple[str, str, bool], ...]:
-    named = sorted(fields(cls), key=lambda field: field.name != "type")
-    return tuple((field.name, camel(field.name), field.name in _WORDS) for field in named if field.name not in _PRIVATE)
+def _shape(cls: type[Struct]) -> tuple[dict[str, str], tuple[tuple[str, str, bool], ...]]:
+    """The tag that an object of this class begins with, then its fields: name here, key there, and is it a word."""
+    tag = cls.__struct_config__.tag
+    names = (name for name in cls.__struct_fields__ if name not in _PRIVATE)
+    return {"type": camel(str(tag))} if tag else {}, tuple((name, camel(name), name in _WORDS) for name in names)
 
 
 def camel(name: str) -> str:

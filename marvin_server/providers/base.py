@@ -1,8 +1,9 @@
 """The contract that every provider keeps."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from marvin_server.events import MessageDelta, MessageFinished, Notice, ThoughtDelta, ThoughtFinished
 from marvin_server.messages import Message, ToolSpec
@@ -10,8 +11,7 @@ from marvin_server.messages import Message, ToolSpec
 StreamEvent = MessageDelta | ThoughtDelta | ThoughtFinished | Notice | MessageFinished
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One round's question: the system prompt, the whole history, and the tools that may be called.
 
     With ``output_schema`` (a JSON Schema) the provider asks its vendor for that shape where the vendor can.

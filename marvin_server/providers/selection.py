@@ -1,6 +1,6 @@
 """Which provider answers: the one that was named, else the first that is usable, else the embedded offline one."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from marvin_server.providers import vendors
 from marvin_server.providers.base import Provider
@@ -9,8 +9,7 @@ from marvin_server.settings import Settings
 OFFLINE = "offline"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A provider and what it costs: nothing (``free``), or what ``price_vendor`` asks (None: unknown).
 
     ``notice`` is one line for the person, where there is something to say about the choice.

@@ -3,11 +3,12 @@
 import contextlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from marvin_server.errors import UsageError
 
@@ -16,8 +17,7 @@ WIRE_APIS = MappingProxyType({"openai_chat": "OpenAIChat"})
 _QUIRKS = ("no_stream_options", "no_json_schema", "echo_reasoning_content", "echo_reasoning_details")
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(Struct, frozen=True):
     """One endpoint, as its file says. The file's name without its suffix is the vendor's.
 
     ``wire_api`` names the module that speaks to it. ``url_variable``, ``key_variable`` and ``model_variable`` are
@@ -38,7 +38,7 @@ class Vendor:
     model_variable: str | None = None
     default_model: str | None = None
     price_vendor: str | None = None
-    contexts: Mapping[str, int] = field(default_factory=dict[str, int])
+    contexts: Mapping[str, int] = {}
     quirks: tuple[str, ...] = ()
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from marvin_server.agent.calls import CallRunner
 from marvin_server.agent.loop import Agent, Inputs, Limits
@@ -26,8 +27,7 @@ from marvin_server.workspace.process import Processes
 from marvin_server.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSession:
+class OpenSession(Struct, frozen=True):
     """A session with what its front-end has to know and to end: the processes that it started, and what it used."""
 
     session: Session

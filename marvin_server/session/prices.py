@@ -6,10 +6,11 @@ Importing that package takes longer than everything else at start, so each answe
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, to_builtins
 
 from marvin_server.messages import Usage, new_id
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 _USD = 10**24
 
 
-@dataclass(frozen=True, slots=True)
-class _Rate:
+class _Rate(Struct, frozen=True):
     """The price of one token (or request) as a fraction of ``_USD``.
 
     Each of ``tiers``, ascending by its first item, replaces ``base`` for a request of more input tokens than that.
@@ -36,8 +36,7 @@ class _Rate:
         return next((rate for start, rate in reversed(self.tiers) if input_tokens > start), self.base)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """What is known of a model until ``until`` (ISO 8601 UTC; None: for good). No ``rates``: its price is unknown."""
 
     context: int | None = None
@@ -82,7 +81,7 @@ def _entry(cache: Path, vendor: str | None, model: str, at: datetime) -> _Entry:
     if entry is None or (entry.until is not None and at.isoformat() >= entry.until):
         entry = _look_up(vendor, model, at)
         if fingerprint is not None:
-            _save(file, fingerprint, {**models, key: asdict(entry)})
+            _save(file, fingerprint, {**models, key: to_builtins(entry)})
     return entry
 
 

@@ -6,10 +6,11 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from marvin_server.errors import StoreError
 from marvin_server.messages import Message, Usage, new_id
@@ -44,8 +45,7 @@ _TITLE_LENGTH = 80
 _SHORTEST_PREFIX = 6
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
+class SessionRecord(Struct, frozen=True):
     """A session as it is listed. Times are ISO 8601 in UTC; ``head`` is the entry that was appended last.
 
     ``provider`` and ``model`` are those of the latest answer; ``messages`` counts all branches.
@@ -63,8 +63,7 @@ class SessionRecord:
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A message that a search has found; ``snippet`` is a line from around the words."""
 
     session_id: str
@@ -249,7 +248,8 @@ class Store:
             {"id": entry_id, "parent_id": parent_id, "kind": kind, "at": at, "body": json.loads(body)}
             for entry_id, parent_id, kind, at, body in rows
         ]
-        return {"session": asdict(record), "entries": entries, "usage": [asdict(row) for row in self.usage(record.id)]}
+        usage = [to_builtins(row) for row in self.usage(record.id)]
+        return {"session": to_builtins(record), "entries": entries, "usage": usage}
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA synchronous = FULL")

@@ -1,28 +1,28 @@
 """Messages as they are stored, and a stored conversation made fit to be sent again."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
 
 from marvin_server.messages import Message, ToolCall, ToolResult
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 MADE_UP = ".interrupted"
 _INTERRUPTED = "interrupted: Marvin was stopped before this call finished; its effect is unknown"
 
 
 def encode(message: Message) -> str:
-    """``message`` as compact JSON, without what is None."""
-    return storable(json.dumps(message, default=_fields, ensure_ascii=False, separators=(",", ":")))
+    """``message`` as compact JSON, without the fields that have their default."""
+    return storable(json.dumps(msgspec.to_builtins(message), ensure_ascii=False, separators=(",", ":")))
 
 
 def decode(body: str) -> Message:
     """The message that ``encode`` wrote. Raises ``ValueError`` for anything else."""
-    return _messages().validate_json(body)
+    try:
+        return msgspec.json.decode(body, type=Message)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from error
 
 
 def storable(text: str) -> str:
@@ -50,20 +50,3 @@ def answered(messages: Sequence[Message]) -> list[Message]:
             whole.append(replace(answer, parts=(*answer.parts, *missing)) if answer else message)
             calls = message.tool_calls
     return whole
-
-
-def _fields(value: object) -> dict[str, Any]:
-    """The JSON object for a frozen value, without what is None; ``json`` calls it for what it does not know."""
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
-    if not is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} cannot be stored")
-    found = ((field.name, getattr(value, field.name)) for field in fields(value))
-    return {name: content for name, content in found if content is not None}
-
-
-@cache
-def _messages() -> "TypeAdapter[Message]":
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Message)

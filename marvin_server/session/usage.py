@@ -1,14 +1,15 @@
 """Tokens and money that a session has used, as a tally per model."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from marvin_server.messages import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
+class ModelUsage(Struct, frozen=True):
     """What one model of one provider has used.
 
     ``cost`` is in USD and sums the requests whose price is known; ``unpriced`` counts the others.

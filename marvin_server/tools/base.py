@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from marvin_server.events import Command
 from marvin_server.messages import Effect, Image, Status
@@ -29,8 +30,7 @@ class Toolbox(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """All that a tool may use. ``emit`` shows text while the tool runs; ``environ`` is for child processes."""
 
     workspace: "Workspace"
@@ -40,19 +40,17 @@ class ToolContext:
     emit: Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(Struct, frozen=True):
     """``text`` and ``images`` are for the model, ``details`` for the screen alone."""
 
     text: str
     status: Status = "ok"
     exit_code: int | None = None
     images: tuple[Image, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    details: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEntry:
+class ToolEntry(Struct, frozen=True):
     """A tool as the index knows it, before its module is imported.
 
     ``parameters`` is a JSON Schema, in which ``examples`` of fields serve error messages. ``module`` is a dotted name,
@@ -67,8 +65,7 @@ class ToolEntry:
     module: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A loaded tool: its function and the model of its arguments.
 
     ``title`` puts a call into a few words for the screen; ``command`` shows exactly what a call would execute.

@@ -12,10 +12,11 @@ import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
+
+from msgspec import Struct, to_builtins
 
 import marvin_server
 from marvin_server.errors import ToolError
@@ -27,8 +28,7 @@ _BUILT_IN = _HERE / "index.json"
 _DOCS = _HERE.parent.parent / "docs" / "tools.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """Toolsets (name to one line) and their tools, with the fingerprint of the files that they were read from."""
 
     fingerprint: str
@@ -164,7 +164,7 @@ def _keep(path: Path, index: Index) -> Index:
 
 
 def _as_json(index: Index) -> str:
-    return json.dumps(asdict(index), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(to_builtins(index), indent=1, ensure_ascii=False) + "\n"
 
 
 def _import(module: str) -> ModuleType:

@@ -3,9 +3,10 @@
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.events import Command
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 CORE = ("files", "search", "shell", "git", "notes", "workspace", "session", index.USER_TOOLSET)
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
+class PreparedCall(Struct, frozen=True):
     """A tool call whose arguments are valid. ``locations`` are paths as the model wrote them.
 
     ``command``, for tools that run one, shows exactly what will run in a given context.

@@ -9,10 +9,11 @@ import stat
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import ctypes
@@ -31,8 +32,7 @@ else:
 _STEP = NAME_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """An open file: ``path`` is where it truly is, relative to the root, without links or dots (``.`` is the root)."""
 
     fd: int

@@ -7,8 +7,9 @@ import posixpath
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal, TextIO
+
+from msgspec import Struct
 
 from marvin_server.errors import ToolError
 from marvin_server.workspace.confine import Root, write_all
@@ -30,8 +31,7 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A text file as it was read. ``path`` is relative to the root; ``text`` keeps every line end as it is on disk and
     lacks the byte order mark, which ``encoding`` implies except for utf-8 and latin-1; ``digest`` is the SHA-256 of the
     bytes, in hex."""

@@ -3,8 +3,9 @@
 import os
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from marvin_server.errors import ToolError
 from marvin_server.workspace.process import Completed, Processes
@@ -49,8 +50,7 @@ _SECRETS = (
 _DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--src-prefix=a/", "--dst-prefix=b/")
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(Struct, frozen=True):
     """The repository that the folder ``directory`` (relative to the workspace's ``root``) lies in.
 
     It is the nearest one from there up to the root; its files are those around its ``.git``, whatever

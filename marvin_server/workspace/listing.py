@@ -4,7 +4,8 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from marvin_server.errors import ToolError
 from marvin_server.workspace.confine import Root
@@ -14,8 +15,7 @@ UNLISTED = (".git", ".tickets")
 _LEFT_OUT = [f"!{name}" for name in UNLISTED]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """One file or folder by the names on the way to it from the root."""
 
     names: tuple[str, ...]

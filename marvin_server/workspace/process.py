@@ -9,8 +9,9 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from marvin_server.errors import ToolError
 from marvin_server.messages import new_id
@@ -30,8 +31,7 @@ done
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """How a command went.
 
     ``exit_code`` is negative for the signal that ended the command, and None when it was stopped at its time-out.

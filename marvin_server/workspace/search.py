@@ -1,4 +1,7 @@
-"""Finds lines in the workspace's files: by ripgrep where it is installed, else by ``line_search``, with one answer."""
+"""Finds lines in the workspace's files: by ripgrep where it is installed, else by ``line_search``, with one answer.
+
+One thing differs: a carriage return in the midst of a line is matched by ``.`` in Python only.
+"""
 
 import asyncio
 import base64
@@ -11,8 +14,9 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from marvin_server.errors import ToolError
 from marvin_server.workspace import line_search
@@ -29,8 +33,7 @@ _BATCH = 400_000
 _RG = ("--no-config", "--json", "--no-messages", "--no-ignore", "--no-mmap", "--crlf", "--threads=1")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line that matches, or one of the context around it. ``number`` counts from 1.
 
     ``text`` is without line end; of a line over 500 characters it is the part around the match, ``…`` at its cuts.
@@ -42,8 +45,7 @@ class Line:
     is_match: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """The lines by path and number; how many files were looked through; whether there are more matches than asked."""
 
     lines: tuple[Line, ...]

@@ -1,11 +1,11 @@
 """docs/events.md names every event with every field, and nothing else."""
 
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from msgspec import Struct
 
 from marvin_server import events, messages
 from marvin_server.protocol.wire import camel, to_wire
@@ -13,11 +13,11 @@ from marvin_server.protocol.wire import camel, to_wire
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
 
 
-def type_of(cls: type) -> str:
-    return next(str(field.default) for field in fields(cls) if field.name == "type")
+def type_of(cls: type[Struct]) -> str:
+    return str(cls.__struct_config__.tag)
 
 
-OBJECTS = {
+OBJECTS: dict[str, type[Struct]] = {
     "message": messages.Message,
     "usage": messages.Usage,
     "permission": events.Permission,
@@ -25,7 +25,7 @@ OBJECTS = {
     "error": events.Failure,
     **{f"part `{camel(type_of(cls))}`": cls for cls in get_args(messages.Part)},
 }
-EVENTS = {f"`{type_of(cls)}`": cls for cls in get_args(events.Event)}
+EVENTS: dict[str, type[Struct]] = {f"`{type_of(cls)}`": cls for cls in get_args(events.Event)}
 
 
 def rows(heading: str) -> dict[str, set[str]]:
@@ -34,12 +34,12 @@ def rows(heading: str) -> dict[str, set[str]]:
     return {name: {word.rstrip("?") for word in re.findall(r"`([^`]+)`", text)} for name, text in cells}
 
 
-def wire_fields(cls: type) -> set[str]:
-    return {camel(field.name) for field in fields(cls) if field.name not in ("type", "vendor")}
+def wire_fields(cls: type[Struct]) -> set[str]:
+    return {camel(name) for name in cls.__struct_fields__ if name != "vendor"}
 
 
 @pytest.mark.parametrize(("heading", "classes"), [("event", EVENTS), ("object", OBJECTS)])
-def test_the_page_tables_every_field(heading: str, classes: dict[str, type]) -> None:
+def test_the_page_tables_every_field(heading: str, classes: dict[str, type[Struct]]) -> None:
     assert rows(heading) == {name: wire_fields(cls) for name, cls in classes.items()}
 
 

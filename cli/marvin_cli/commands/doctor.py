@@ -5,9 +5,11 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from marvin_cli.commands import show, show_json
 from marvin_server import __version__
@@ -20,8 +22,7 @@ Level = Literal["ok", "note", "problem"]
 _MARKS: dict[Level, str] = {"ok": "ok", "note": "--", "problem": "!!"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that was looked at; ``advice`` says what to do about it."""
 
     area: str

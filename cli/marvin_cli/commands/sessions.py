@@ -1,8 +1,9 @@
 """List, show, search and export the sessions of a profile."""
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from marvin_cli import markdown
 from marvin_cli.commands import common, show, show_json, table

@@ -1,7 +1,8 @@
 """List the tools that Marvin can use, by toolset."""
 
 import argparse
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from marvin_cli.commands import show, show_json, table
 from marvin_server.settings import Settings

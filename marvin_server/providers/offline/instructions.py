@@ -1,11 +1,11 @@
 """What a person can tell the offline provider to do: one value per kind of instruction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Struct, frozen=True):
     """Put ``new`` where ``old`` is. ``whole_words`` leaves ``old`` alone inside longer words."""
 
     old: str
@@ -15,28 +15,24 @@ class Replace:
     whole_words: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Run a shell command."""
 
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunTests:
+class RunTests(Struct, frozen=True):
     """Run the project's tests, however it does that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Struct, frozen=True):
     """Put whole lines at the end of a file."""
 
     path: str
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """Show lines ``start`` to ``end`` of a file, counted from 1; without them the whole file, or its head."""
 
     path: str
@@ -44,40 +40,35 @@ class Read:
     end: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Find:
+class Find(Struct, frozen=True):
     """Show the lines that hold ``text``, whatever its case."""
 
     text: str
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Show:
+class Show(Struct, frozen=True):
     """Show what a tool answers: git's state, a listing, a note."""
 
     tool: str
     arguments: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Change something by one call of a tool, which says itself what it did."""
 
     tool: str
     arguments: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Undo:
+class Undo(Struct, frozen=True):
     """Take back what was changed."""
 
 
 Instruction = Replace | Run | RunTests | Append | Read | Find | Show | Change | Undo
 
 
-@dataclass(frozen=True, slots=True)
-class Unclear:
+class Unclear(Struct, frozen=True):
     """A sequence whose steps are instructions up to ``text``, which is none."""
 
     text: str

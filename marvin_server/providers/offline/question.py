@@ -1,7 +1,8 @@
 """What a question in plain English asks for: its terms, and the files that it names."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_TERMS = 6
 _READ_CHARACTERS = 2_000
@@ -39,8 +40,7 @@ _SUFFIXES = (
 _EXTENSIONS = frozenset(_SUFFIXES.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A word to look for. ``pattern`` is a regular expression that Python and ripgrep both read, case decided in it."""
 
     word: str
@@ -48,8 +48,7 @@ class Term:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """``terms`` are in the order of the ``text``; ``paths`` are words that look like file names."""
 
     text: str

@@ -4,7 +4,8 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from marvin_server.providers.offline.question import Question
 from marvin_server.providers.offline.results import Hit
@@ -32,8 +33,7 @@ _NOISE = (
 _NO_SOURCE = r"(?i)\.(?:md|rst|txt|adoc|org|json)$"
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """The best place of a file: ``line`` is what it is about, ``score`` compares passages of one question.
 
     ``share`` is the part of the question, by weight, that the passage holds: 0 to 1.
@@ -46,8 +46,7 @@ class Passage:
     is_definition: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(Struct, frozen=True):
     """A term as one search saw it: ``weight`` is the higher, the fewer of the files hold it."""
 
     pattern: re.Pattern[str]

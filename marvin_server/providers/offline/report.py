@@ -1,14 +1,14 @@
 """What a step of a sequence has to say for itself."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from marvin_server.providers.offline.results import explain
 from marvin_server.providers.offline.turn import Call, Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The text of a step; one that is not ``done`` ends the sequence."""
 
     text: str

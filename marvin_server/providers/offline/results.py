@@ -1,7 +1,8 @@
 """The text that tools answer with, read back as values. Whatever does not look as expected is left out."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from marvin_server.providers.offline.turn import Outcome
 
@@ -11,8 +12,7 @@ _RANGE = r"\[lines \d+-\d+ of [\d,]+\]"
 EMPTY_FILE = "[the file is empty]"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One line of a file that a search found; ``line`` counts from 1."""
 
     path: str

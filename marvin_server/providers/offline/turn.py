@@ -6,26 +6,25 @@ every model request: the results that the history holds are fed to it first, so 
 
 import json
 from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct
 
 from marvin_server.messages import Message, ToolResult
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A tool call that a plan asks for."""
 
     name: str
-    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    arguments: Mapping[str, object] = {}
 
     @property
     def json(self) -> str:
         return json.dumps(self.arguments, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What became of a call; ``missing`` means that this session does not offer the tool."""
 
     call: Call
@@ -41,8 +40,7 @@ Plan = Generator[Sequence[Call], Sequence[Outcome], str]
 Step = Generator[Sequence[Call], Sequence[Outcome], Outcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """The prompt that is being answered, the prompt before it, and the results of this turn's rounds so far."""
 
     prompt: str

@@ -1,7 +1,6 @@
 """The tool ``append_file``."""
 
-from dataclasses import asdict
-
+from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
 from marvin_server.edits.unified import difference

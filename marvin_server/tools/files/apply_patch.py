@@ -1,7 +1,6 @@
 """The tool ``apply_patch``."""
 
-from dataclasses import asdict
-
+from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
 from marvin_server.edits.replace import Ambiguous, NotFound, replace_once

@@ -1,8 +1,8 @@
 """The tool ``write_note``."""
 
 from contextlib import suppress
-from dataclasses import asdict
 
+from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
 from marvin_server.edits.unified import difference
