@@ -1,26 +1,29 @@
 """The contract that every provider keeps."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
 from marvin_server.events import MessageDelta, MessageFinished, Notice, ThoughtDelta, ThoughtFinished
 from marvin_server.messages import Message, ToolSpec
 
+Effort = Literal["none", "low", "medium", "high"]
 StreamEvent = MessageDelta | ThoughtDelta | ThoughtFinished | Notice | MessageFinished
 
 
 class ModelRequest(Struct, frozen=True):
     """One round's question: the system prompt, the whole history, and the tools that may be called.
 
-    With ``output_schema`` (a JSON Schema) the provider asks its vendor for that shape where the vendor can.
+    With ``output_schema`` (a JSON Schema) the provider asks its vendor for that shape where the vendor can. ``effort``
+    is how much the model shall think, where it can; None leaves that to the vendor.
     """
 
     system: str
     history: Sequence[Message]
     tools: Sequence[ToolSpec]
     output_schema: Mapping[str, Any] | None = None
+    effort: Effort | None = None
 
 
 class Provider(Protocol):

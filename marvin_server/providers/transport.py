@@ -1,23 +1,58 @@
-"""HTTP for providers: one POST whose answer is read as it arrives. The only module that knows httpx."""
+"""HTTP for providers: one POST whose answer is read as it arrives, straight to its host or by way of a proxy."""
 
 import asyncio
 import contextlib
 import os
 import re
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from typing import Protocol
 from urllib.parse import urlsplit
 
-from marvin_server.errors import Interrupted, ProviderError, TimedOut, Unreachable
+import marvin_server
+from marvin_server.errors import BadRequest, ProviderError
+from marvin_server.providers import content_coding, faults
 from marvin_server.providers.failures import host_of
 
-if TYPE_CHECKING:
-    import httpx
-
 _CONNECT_SECONDS = 20.0
-_IDLE_SECONDS = 30.0
 _REST_SECONDS = 0.1
+
+
+class Exchange(Protocol):
+    """An answer whose head has arrived; ``headers`` has lower-case names."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    async def read(self) -> bytes:
+        """The body's next bytes as they are on the wire; empty at its end. Raises ``Interrupted``."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the exchange; unless the answer was read to its end, that closes the connection at once."""
+        ...
+
+
+class Client(Protocol):
+    """A way to reach hosts; it keeps connections open between requests."""
+
+    async def connect(self, url: str) -> None:
+        """Have a connection ready for the next request. Raises ``Unreachable``."""
+        ...
+
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Exchange:
+        """Send a POST request and wait for the head of its answer. Header names are lower-case.
+
+        Raises ``Unreachable``, ``Interrupted`` or ``BadRequest``.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        ...
 
 
 class _Patience:
@@ -69,35 +104,35 @@ class _Patience:
 class Response:
     """An HTTP answer whose head has arrived. ``headers`` has lower-case names."""
 
-    def __init__(self, response: "httpx.Response", host: str, patience: _Patience) -> None:
-        import httpx
-
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
-        compressed = "content-encoding" in self.headers
-        self._body: AsyncIterator[bytes] = response.aiter_bytes() if compressed else response.aiter_raw()
-        self._failure: type[Exception] = httpx.RequestError
+    def __init__(self, exchange: Exchange, host: str, patience: _Patience) -> None:
+        self.status = exchange.status
+        self.headers = exchange.headers
+        self._exchange = exchange
         self._host = host
         self._patience = patience
         self._begun = False
+        self._decoder: content_coding.Decoder | None = None
 
     async def read(self) -> bytes:
         """The next bytes, as one read from the socket brought them and decompressed; empty at the end.
 
         Raises ``TimedOut`` at the request's deadline or after the stall time-out, which counts from the last byte and
-        not before the first, and ``Interrupted`` when the connection breaks.
+        not before the first, ``Interrupted`` when the connection breaks or the compressed body is damaged, and
+        ``BadRequest`` for a compression that was never asked for.
         """
+        if not self._begun:
+            self._decoder = self._choose_decoder()
+        decoder = self._decoder
+        if decoder is None:
+            return await self._read()
         try:
-            chunk = await self._patience.wait_for(anext(self._body, b""), begun=self._begun)
-        except TimeoutError:
-            if self._patience.stalled:
-                message = f"{self._host} fell silent in its answer; the setting stall_timeout allows longer silences"
-                raise TimedOut(message) from None
-            raise _too_long(self._host) from None
-        except self._failure as error:
-            raise Interrupted(f"the connection to {self._host} broke during the answer ({_reason(error)})") from error
-        self._begun = True
-        return chunk
+            while chunk := await self._read():
+                if unpacked := decoder.feed(chunk):
+                    return unpacked
+            decoder.close()
+        except ValueError as error:
+            raise faults.broken(self._host, error) from error
+        return b""
 
     async def read_start(self, limit: int) -> bytes:
         """The start of the body, about ``limit`` bytes, or as much of it as can be had."""
@@ -111,80 +146,97 @@ class Response:
         """Read what little may be left, so that the connection can be used again."""
         with contextlib.suppress(ProviderError, TimeoutError):
             async with asyncio.timeout(_REST_SECONDS):
-                while await self.read():
+                while await self._read():
                     pass
 
     async def finish(self) -> None:
-        """End httpx's nested generators once the connection is closed, so that none waits for the garbage collector."""
-        import httpx
+        """Let go of the connection; it is closed unless the answer was read to its end."""
+        await self._exchange.aclose()
 
-        with contextlib.suppress(httpx.HTTPError, httpx.StreamError):
-            async for _ in self._body:
-                pass
+    async def _read(self) -> bytes:
+        try:
+            chunk = await self._patience.wait_for(self._exchange.read(), begun=self._begun)
+        except TimeoutError:
+            raise (faults.silent if self._patience.stalled else faults.too_long)(self._host) from None
+        self._begun = True
+        return chunk
+
+    def _choose_decoder(self) -> content_coding.Decoder | None:
+        try:
+            return content_coding.decoder(self.headers.get("content-encoding", ""))
+        except LookupError as error:
+            raise BadRequest(
+                f"{self._host} compresses its answer in a way that was not asked for (content-encoding: {error})"
+            ) from None
 
 
 class Transport:
-    """Connections to one host, kept open between requests. Times are in seconds.
+    """Connections to hosts, kept open between requests. Times are in seconds.
 
     ``request_timeout`` bounds a whole request, its answer included; ``stall_timeout`` bounds a silence within the
-    answer. The environment's proxies and certificate variables count, except for a loopback host.
+    answer. The environment's proxies and certificate variables count, proxies not for a loopback host.
     """
 
     def __init__(self, *, request_timeout: float, stall_timeout: float) -> None:
         self._request_timeout = request_timeout
         self._stall_timeout = stall_timeout
-        self._client: httpx.AsyncClient | None = None
+        self._direct: Client | None = None
+        self._proxied: Client | None = None
+
+    async def connect(self, url: str) -> None:
+        """Open a connection ahead of the first request, which will take it. A failure is left for that to report."""
+        with contextlib.suppress(ProviderError):
+            await self._client(url).connect(url)
 
     @contextlib.asynccontextmanager
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AsyncGenerator[Response]:
         """Send a request; the context's value is its answer, whatever the status. Leaving the context early closes the
-        connection at once. Redirects are not followed.
+        connection at once. Redirects are not followed. No compression is asked for: it delays a stream.
 
-        Raises ``Unreachable``, ``TimedOut`` or ``Interrupted``.
+        Raises ``Unreachable``, ``TimedOut``, ``Interrupted`` or ``BadRequest``.
         """
         host = host_of(url)
         deadline = asyncio.get_running_loop().time() + self._request_timeout
-        answer = await self._send(url, headers, body, host, deadline)
+        defaults = {
+            "accept": "*/*",
+            "accept-encoding": "identity",
+            "user-agent": f"marvin-assistant/{marvin_server.__version__}",
+        }
+        fields = defaults | {name.lower(): value for name, value in headers.items()}
+        try:
+            async with asyncio.timeout_at(deadline):
+                exchange = await self._client(url).send(url, fields, body)
+        except TimeoutError:
+            raise faults.too_long(host) from None
         patience = _Patience(deadline, self._stall_timeout)
-        response = Response(answer, host, patience)
+        response = Response(exchange, host, patience)
         try:
             yield response
             await response.read_rest()
         finally:
             patience.end()
-            await answer.aclose()
             await response.finish()
 
     async def aclose(self) -> None:
         """Close every connection."""
-        if self._client:
-            await self._client.aclose()
-            self._client = None
+        for client in (self._direct, self._proxied):
+            if client:
+                await client.aclose()
+        self._direct = self._proxied = None
 
-    async def _send(
-        self, url: str, headers: Mapping[str, str], body: bytes, host: str, deadline: float
-    ) -> "httpx.Response":
-        import httpx
+    def _client(self, url: str) -> Client:
+        connect_timeout = min(self._request_timeout, _CONNECT_SECONDS)
+        if _is_proxied(url):
+            if self._proxied is None:
+                from marvin_server.providers.proxied import Proxied
 
-        try:
-            if self._client is None:
-                self._client = _open(url, self._request_timeout)
-            request = self._client.build_request("POST", url, headers=dict(headers), content=body)
-        except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
-            message = f"cannot reach {host}: {error}; check the address and the environment's proxy and SSL variables"
-            raise Unreachable(message) from error
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await self._client.send(request, stream=True)
-        except TimeoutError:
-            raise _too_long(host) from None
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
-            message = (
-                f"cannot reach {host} ({_reason(error)}); check the network, the address and that a server runs there"
-            )
-            raise Unreachable(message) from error
-        except httpx.RequestError as error:
-            raise Interrupted(f"{host} closed the connection without an answer ({_reason(error)})") from error
+                self._proxied = Proxied(connect_timeout)
+            return self._proxied
+        if self._direct is None:
+            from marvin_server.providers.direct import Direct
+
+            self._direct = Direct(connect_timeout)
+        return self._direct
 
 
 def is_loopback(url: str) -> bool:
@@ -196,35 +248,16 @@ def is_loopback(url: str) -> bool:
     return bool(re.fullmatch(r"(.+\.)?localhost|127(\.\d{1,3}){3}|::1", host))
 
 
-def _open(url: str, request_timeout: float) -> "httpx.AsyncClient":
-    import httpx
+def _is_proxied(url: str) -> bool:
+    """Whether the environment has a proxy that may be meant for this address. What NO_PROXY says is httpx's to know."""
+    if is_loopback(url):
+        return False
+    names = (f"{url.partition(':')[0].lower()}_proxy", "all_proxy")
+    if any(value and name.lower() in names for name, value in os.environ.items()):
+        return True
+    if sys.platform in ("darwin", "win32"):
+        # The system's own settings count there, as in any program that asks Python for proxies.
+        from urllib.request import getproxies
 
-    # Loading the certificates takes 36 ms. Plain HTTP gets a context that trusts nobody.
-    verify = httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.AsyncClient(
-        verify=verify,
-        trust_env=not is_loopback(url),
-        follow_redirects=False,
-        timeout=httpx.Timeout(None, connect=min(request_timeout, _CONNECT_SECONDS)),
-        limits=httpx.Limits(keepalive_expiry=_IDLE_SECONDS),
-    )
-
-
-def _too_long(host: str) -> TimedOut:
-    return TimedOut(f"{host} took longer than the request may; the setting request_timeout allows more")
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause that says something, such as the operating system's."""
-    causes = [cause for cause in _chain(error) if str(cause)]
-    deepest = causes[-1] if causes else error
-    if isinstance(deepest, ConnectionError) and deepest.errno:
-        return os.strerror(deepest.errno)
-    return getattr(deepest, "strerror", None) or str(deepest) or type(deepest).__name__
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        group = cast("tuple[BaseException, ...]", getattr(error, "exceptions", ()))
-        error = group[0] if group else error.__cause__ or error.__context__
+        return bool(getproxies())
+    return False

@@ -5,7 +5,6 @@ In a checkout ``python -m marvin_server.tools.index`` writes the built-in tools'
 """
 
 import importlib
-import importlib.util
 import json
 import os
 import sys
@@ -171,12 +170,14 @@ def _import(module: str) -> ModuleType:
     """A module by its dotted name, or by the path of its ``.py`` file."""
     if not module.endswith(".py"):
         return importlib.import_module(module)
+    from importlib.util import module_from_spec, spec_from_file_location
+
     path = Path(module)
     name = f"marvin_user_tools.{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
-    loaded = importlib.util.module_from_spec(spec)
+    loaded = module_from_spec(spec)
     # The tool's annotations are looked up through sys.modules while its module runs.
     sys.modules[name] = loaded
     try:

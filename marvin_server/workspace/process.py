@@ -5,7 +5,6 @@ import codecs
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -216,7 +215,9 @@ def _source(stdin: bytes | None) -> Generator[int]:
     if stdin is None:
         yield subprocess.DEVNULL
         return
-    with tempfile.TemporaryFile() as file:
+    from tempfile import TemporaryFile
+
+    with TemporaryFile() as file:
         file.write(stdin)
         file.seek(0)
         yield file.fileno()

@@ -2,6 +2,7 @@ import asyncio
 import gzip
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -71,10 +72,33 @@ async def test_a_compressed_answer_is_decompressed() -> None:
         await client.aclose()
 
 
+async def test_a_compressed_answer_is_decompressed_as_it_arrives() -> None:
+    packer = zlib.compressobj()
+    first, second = packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH), packer.compress(b"two") + packer.flush()
+    async with answers(first, Mark.GATE, second, headers=(("Content-Encoding", "deflate"),)) as server:
+        client = transport()
+        async with client.post(f"http://127.0.0.1:{server.port}/", {}, b"") as response:
+            assert await response.read() == b"one"
+            server.release()
+            assert [await response.read(), await response.read()] == [b"two", b""]
+        await client.aclose()
+
+
+async def test_a_compression_that_nobody_asked_for_is_named() -> None:
+    async with answers(b"???", status=401, headers=(("Content-Encoding", "br"),)) as server:
+        client = transport()
+        async with client.post(f"http://127.0.0.1:{server.port}/", {}, b"") as response:
+            assert (response.status, await response.read_start(10)) == (401, b"")
+            with pytest.raises(BadRequest, match="content-encoding: br"):
+                await response.read()
+        await client.aclose()
+
+
 @pytest.mark.parametrize(
     ("steps", "headers"),
     [
         ((b"one", Mark.CUT), ()),
+        ((gzip.compress(b"hello")[:-4],), (("Content-Encoding", "gzip"),)),
         ((Mark.CUT,), ()),
         ((b"\xff\xff\xff\xff" * 9,), (("Content-Encoding", "gzip"),)),
     ],
@@ -216,6 +240,60 @@ async def test_a_proxy_of_the_environment_carries_other_requests(monkeypatch: py
         await client.aclose()
 
 
+@pytest.mark.parametrize("variable", ["http_proxy", "ALL_PROXY"])
+async def test_every_variable_that_names_a_proxy_counts(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with answers(b"proxied") as proxy:
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{proxy.port}")
+        client = transport()
+        for _ in range(2):
+            async with client.post("http://api.acme.example/v1", {"x-test": "1"}, b"{}") as response:
+                assert await read_all(response) == b"proxied"
+        assert [(request.headers["x-test"], request.body) for request in proxy.requests] == [("1", b"{}")] * 2
+        assert proxy.requests[0].headers["host"] == "api.acme.example"
+        await client.aclose()
+
+
+async def test_a_proxy_is_not_asked_for_what_no_proxy_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    async with answers(b"direct") as server:
+        # A spelling of this machine's address that does not look like one.
+        url = f"http://127.1:{server.port}/"
+        client = transport()
+        with pytest.raises(Unreachable, match=r"^cannot reach 127\.1:"):
+            async with client.post(url, {}, b""):
+                pass
+        await client.aclose()
+        monkeypatch.setenv("NO_PROXY", "127.1")
+        client = transport()
+        async with client.post(url, {}, b"") as response:
+            assert await read_all(response) == b"direct"
+        await client.aclose()
+
+
+@pytest.mark.parametrize("steps", [(b"one", Mark.CUT), (Mark.CUT,)])
+async def test_an_answer_that_breaks_behind_a_proxy_is_interrupted(
+    steps: tuple[Step, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with answers(*steps) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+        client = transport()
+        with pytest.raises(Interrupted, match=r"api\.acme\.example broke"):
+            async with client.post("http://api.acme.example/v1", {}, b"") as response:
+                await read_all(response)
+        await client.aclose()
+
+
+async def test_a_proxy_that_is_not_there_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with answers() as server:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.port}")
+    client = transport()
+    await client.connect("http://api.acme.example/v1")
+    with pytest.raises(Unreachable, match="Connection refused"):
+        async with client.post("http://api.acme.example/v1", {}, b""):
+            pass
+    await client.aclose()
+
+
 async def test_an_unusable_proxy_is_one_readable_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "gopher://127.0.0.1:1")
     with pytest.raises(Unreachable, match="proxy"):
@@ -241,9 +319,10 @@ def test_only_this_very_machine_is_loopback(url: str, expected: bool) -> None:
     assert is_loopback(url) is expected
 
 
-def test_importing_a_provider_loads_neither_httpx_nor_pydantic_nor_yaml() -> None:
+def test_importing_a_provider_loads_no_http_library_nor_pydantic_nor_yaml() -> None:
     code = (
         "import sys; import marvin_server.providers.openai_chat, marvin_server.providers.vendors;"
-        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'httpx', 'pydantic', 'yaml', 'email'}))"
+        "heavy = {'httpx', 'h11', 'pydantic', 'yaml', 'email'};"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & heavy))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,126 @@
+"""The small subcommands, as a person and a script use them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.command import Marvin
+from tests.servers.model_server import ThreadedModelServer
+
+
+@pytest.fixture
+def session(marvin: Marvin, model_server: ThreadedModelServer, model_environ: dict[str, str]) -> str:
+    """The id of a session that greets."""
+    done = marvin("--non-interactive", "--prompt", "Say `hello`", "--output", "json", env=model_environ)
+    return json.loads(done.stdout)["sessionId"]
+
+
+def findings(marvin: Marvin, **environ: str) -> list[dict[str, Any]]:
+    return json.loads(marvin("doctor", "--json", env=environ).stdout)
+
+
+def test_doctor_says_what_is_there_and_what_to_do_next(marvin: Marvin, home: Path) -> None:
+    done = marvin("doctor")
+    assert done.exit_code == 0
+    assert f"settings  {home}/marvin/config/config.yaml (not there: the defaults hold)" in done.stdout
+    assert f"logs      {home}/marvin/state/logs" in done.stdout
+    assert "export OPENAI_API_KEY=..." in done.stdout
+    assert "in use: offline" in done.stdout
+    assert "sandbox: none" in done.stdout
+
+
+def test_doctor_names_the_provider_in_use_and_never_shows_a_key(marvin: Marvin) -> None:
+    done = marvin("doctor", env={"OPENAI_API_KEY": "sk-very-secret"})
+    assert "in use: openai with gpt-5.1" in done.stdout
+    assert "key from OPENAI_API_KEY" in done.stdout
+    assert "sk-very-secret" not in done.stdout + done.stderr
+
+
+def test_doctor_finds_what_is_wrong_and_exits_1(marvin: Marvin, home: Path) -> None:
+    config = home / "marvin" / "config"
+    (config / "vendors").mkdir(parents=True)
+    (config / "config.yaml").write_text("sandbx: on\n")
+    (config / "vendors" / "broken.json").write_text("{\n")
+    done = marvin("doctor")
+    assert done.exit_code == 1
+    problems = [line for line in done.stdout.splitlines() if "!!" in line]
+    assert [name for name in ("config.yaml:1", "broken.json:2") if any(name in line for line in problems)] == [
+        "config.yaml:1",
+        "broken.json:2",
+    ]
+
+
+def test_doctor_says_when_ripgrep_and_git_are_missing(marvin: Marvin, tmp_path: Path) -> None:
+    found = findings(marvin, PATH=str(tmp_path))
+    assert [f["advice"] for f in found if f["text"].startswith(("git:", "rg:"))] == ["install git", "install ripgrep"]
+
+
+def test_doctor_warns_of_another_marvin_that_comes_first(marvin: Marvin, tmp_path: Path) -> None:
+    other = tmp_path / "bin" / "marvin"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    problems = [f["text"] for f in findings(marvin, PATH=f"{other.parent}:/usr/bin:/bin") if f["level"] == "problem"]
+    assert problems == [f"another command comes first on PATH: {other}"]
+
+
+def test_models_lists_every_provider_with_price_and_context(marvin: Marvin) -> None:
+    rows = {row["provider"]: row for row in json.loads(marvin("models", "--json").stdout)}
+    assert set(rows) == {"gemini", "groq", "openai", "openai-compat", "offline"}
+    assert (rows["openai"]["model"], rows["openai"]["context"], rows["openai"]["input"]) == ("gpt-5.1", 400_000, 1.25)
+    table = marvin("models", env={"OPENAI_COMPAT_MODEL": "nobody/knows"}).stdout
+    assert "nobody/knows" in table
+    assert "price unknown" in table
+
+
+def test_models_refuses_an_unknown_provider(marvin: Marvin) -> None:
+    done = marvin("models", "opnai")
+    assert (done.exit_code, "did you mean openai" in done.stderr) == (2, True)
+
+
+def test_tools_lists_all_and_explains_one(marvin: Marvin) -> None:
+    names = [tool["name"] for tool in json.loads(marvin("tools", "--json").stdout)]
+    assert {"read_file", "apply_patch", "code_grep", "run_command", "find_tools"} <= set(names)
+    one = marvin("tools", "read_file")
+    assert "start_line (optional)" in one.stdout
+    assert marvin("tools", "no_such_tool").exit_code == 2
+
+
+def test_a_persons_own_broken_tool_is_named(marvin: Marvin, home: Path) -> None:
+    tools = home / "marvin" / "config" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "wrong.py").write_text("1 / 0\n")
+    assert "wrong.py: ZeroDivisionError" in marvin("tools").stdout
+
+
+def test_sessions_are_listed_shown_searched_and_exported(marvin: Marvin, session: str, tmp_path: Path) -> None:
+    assert f"{session}  " in marvin("sessions", "list").stdout
+    assert marvin("sessions", "list", "--here", cwd=tmp_path.parent).stdout == "There are no sessions yet.\n"
+    shown = marvin("sessions", "show", session[:10]).stdout
+    assert shown.startswith("# Say `hello`\n")
+    assert "## Assistant\n\nHello, wörld! 🌍" in shown
+    hits = json.loads(marvin("sessions", "search", "--json", "wörl").stdout)
+    assert [hit["session_id"] for hit in hits] == [session]
+    assert marvin("sessions", "search", 'no" such OR words').stdout == "Nothing found.\n"
+    target = tmp_path / "session.json"
+    assert marvin("sessions", "export", session, "--to", target).exit_code == 0
+    exported = json.loads(target.read_text())
+    assert [entry["body"]["role"] for entry in exported["entries"]] == ["user", "assistant"]
+    assert marvin("sessions", "export", session, "--to", target).exit_code == 2
+    assert json.loads(target.read_text()) == exported
+
+
+def test_without_sessions_there_is_nothing_to_list_and_no_store_is_made(marvin: Marvin, home: Path) -> None:
+    assert marvin("sessions", "list").stdout == "There are no sessions yet.\n"
+    assert marvin("sessions", "list", "--json").stdout == "[]\n"
+    assert marvin("sessions", "show", "0123456789").exit_code == 2
+    assert not (home / "marvin").exists()
+
+
+@pytest.mark.parametrize("name", ["doctor", "models", "sessions", "tools"])
+def test_every_subcommand_has_help_and_refuses_what_it_does_not_know(marvin: Marvin, name: str) -> None:
+    done = marvin(name, "--help")
+    assert (done.exit_code, done.stdout.startswith(f"usage: marvin {name}")) == (0, True)
+    assert marvin(name, "--nonsense").exit_code == 2
