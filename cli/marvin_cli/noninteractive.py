@@ -8,10 +8,9 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from marvin_cli import request
-from marvin_cli.output import FORMS, FinalOutput, Held, Outcome, Output, TextOutput, write_all
+from marvin_cli.output import FORMS, Buffer, FinalOutput, Held, Outcome, Output, TextOutput, write_all
 from marvin_cli.request import Request
 from marvin_server import log
 from marvin_server.errors import MarvinError, UsageError
@@ -60,6 +59,7 @@ class OneShot:
     def __init__(self) -> None:
         self.tally = Tally()
         self._outcome = Outcome()
+        self._stdout = Buffer(1)
         self._output: Output | None = None
         self._broken: OSError | None = None
 
@@ -70,7 +70,7 @@ class OneShot:
             raise UsageError(f"--output needs one of {', '.join(FORMS)}, not {arguments.output!r}")
         if arguments.output_schema and form is TextOutput:
             form = FinalOutput
-        output = form(partial(write_all, 1), terminal=os.isatty(1))
+        output = form(self._stdout.write, terminal=os.isatty(1))
         self._output = Held(output) if arguments.output_schema else output
         asked = request.read(arguments)
         log.start(asked.settings.paths.logs, asked.settings.secrets(), verbose=arguments.verbose)
@@ -95,6 +95,7 @@ class OneShot:
         if self._output is not None:
             with suppress(OSError):
                 self._output.end(self._outcome)
+                self._stdout.flush()
         return 2 if isinstance(error, UsageError) else 1
 
     def _open(self, asked: Request) -> OpenSession:
@@ -164,14 +165,16 @@ class OneShot:
         assert self._output is not None
         async for _, event in subscription:
             self._outcome.see(event)
-            if isinstance(event, Notice):
-                say(event.text)
             if self._broken is None:
+                self._output.show(event)
                 try:
-                    self._output.show(event)
+                    if subscription.is_drained or isinstance(event, Notice):
+                        self._stdout.flush()
                 except OSError as error:
                     self._broken = error
                     opened.session.cancel()
+            if isinstance(event, Notice):
+                say(event.text)
             if isinstance(event, TurnFinished):
                 return
 
@@ -188,6 +191,7 @@ class OneShot:
         if self._broken is None:
             try:
                 self._output.end(outcome)
+                self._stdout.flush()
             except OSError as error:
                 self._broken = error
         if isinstance(self._broken, BrokenPipeError):

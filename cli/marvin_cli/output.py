@@ -25,6 +25,24 @@ def write_all(descriptor: int, text: str) -> None:
             select.select([], [descriptor], [])
 
 
+class Buffer:
+    """Text on its way to a file descriptor: what arrives at one time is written at one time."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pieces: list[str] = []
+
+    def write(self, text: str) -> None:
+        self._pieces.append(text)
+
+    def flush(self) -> None:
+        """Write what was gathered. Raises ``OSError``; the text is gone then."""
+        if self._pieces:
+            text = "".join(self._pieces)
+            self._pieces.clear()
+            write_all(self._descriptor, text)
+
+
 class Outcome(Struct):
     """What a run came to, gathered from its events."""
 

@@ -37,6 +37,11 @@ class Subscription:
         self._closed = True
         self._changed.set()
 
+    @property
+    def is_drained(self) -> bool:
+        """Whether the reader has everything that has happened so far."""
+        return not self._events
+
     def __aiter__(self) -> "Subscription":
         return self
 
