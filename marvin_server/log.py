@@ -4,20 +4,22 @@ import json
 import logging
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+
+from marvin_server.sanitise import printable
 
 _KEPT_DAYS = 14
 
 
 class DailyLog(logging.Handler):
-    """Appends each record to ``folder/YYYY-MM-DD.jsonl`` (UTC); ``secrets`` are blotted out wherever they stand."""
+    """Appends each record to ``folder/YYYY-MM-DD.jsonl`` (UTC), with the secrets taken out by ``redact``."""
 
-    def __init__(self, folder: Path, secrets: Collection[str]) -> None:
+    def __init__(self, folder: Path, redact: Callable[[str], str]) -> None:
         super().__init__(logging.INFO)
         self._folder = folder
-        self._secrets = secrets
+        self._redact = redact
         self._pruned = False
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -27,13 +29,11 @@ class DailyLog(logging.Handler):
             "time": now.isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": self._redact(record.getMessage()),
         }
         if record.exc_info:
-            entry["traceback"] = logging.Formatter().formatException(record.exc_info)
+            entry["traceback"] = self._redact(logging.Formatter().formatException(record.exc_info))
         line = json.dumps(entry, ensure_ascii=False)
-        for secret in self._secrets:
-            line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "***")
         try:
             self._prune()
             path = self._folder / f"{now:%Y-%m-%d}.jsonl"
@@ -54,11 +54,24 @@ class DailyLog(logging.Handler):
                 file.unlink(missing_ok=True)
 
 
-def start(folder: Path, secrets: Collection[str], *, verbose: bool = False) -> None:
+class _Shown(logging.Formatter):
+    """Records for a terminal: without secrets, and with nothing in them that acts."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(self._redact(super().format(record)))
+
+
+def start(folder: Path, redact: Callable[[str], str], *, verbose: bool = False) -> None:
     """Send what Marvin logs to ``folder``, and with ``verbose`` to stderr as well."""
     logger = logging.getLogger("marvin")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    logger.addHandler(DailyLog(folder, secrets))
+    logger.addHandler(DailyLog(folder, redact))
     if verbose:
-        logger.addHandler(logging.StreamHandler())
+        shown = logging.StreamHandler()
+        shown.setFormatter(_Shown(redact))
+        logger.addHandler(shown)

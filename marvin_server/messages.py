@@ -74,6 +74,12 @@ class Usage(Struct, frozen=True):
     cache_read: int = 0
     cache_write: int = 0
 
+    @property
+    def plausible(self) -> "Usage":
+        """The same within 0 and 2**53, whatever a vendor may claim."""
+        counts = (self.input, self.output, self.cache_read, self.cache_write)
+        return Usage(*(min(max(count, 0), 2**53) for count in counts))
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.input + other.input,

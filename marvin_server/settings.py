@@ -2,6 +2,7 @@
 
 import os
 import re
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +16,12 @@ Approve = Literal["all", "rules", "none"]
 Sandbox = Literal["auto", "on", "off"]
 
 _SECRET_NAME = re.compile(
-    r"(^|_)((SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|$)|(API)?(KEYS?|TOKENS?|AUTH|COOKIE|PAT)$)",
+    r"(^|_)((SECRETS?|PASSPHRASE|CREDENTIALS?|AUTH|WEBHOOKS?)(_|$)|(API)?(KEYS?|TOKENS?|COOKIE|PAT)$)"
+    r"|PASSWORD|PASSWD|PWD|DSN$",
     re.IGNORECASE,
 )
+_PLAIN_NAMES = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+_PASSWORD_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Settings:
     model: str | None = None
     default_model: str | None = None
     provider_order: tuple[str, ...] = ("anthropic", "openai", "gemini", "openai-compat", "groq")
+    fallback: tuple[str, ...] = ()
     profile: str = "default"
     tools: tuple[str, ...] = ("core",)
     approve: Approve | None = None
@@ -49,19 +54,38 @@ class Settings:
 
     def secrets(self) -> tuple[str, ...]:
         """The values of the environment that must never be shown."""
-        return tuple(value for name, value in self.environ.items() if len(value) >= 8 and _SECRET_NAME.search(name))
+        return tuple(value for name, value in self.environ.items() if len(value) >= 8 and _is_secret(name, value))
+
+    def redact(self, text: str) -> str:
+        """``text`` with each secret blotted out."""
+        for secret in self.secrets():
+            text = text.replace(secret, "***")
+        return text
 
     def child_environ(self) -> dict[str, str]:
         """The environment for a command: without secrets, and without git's variables that name another repository."""
         return {
             name: value
             for name, value in self.environ.items()
-            if not _SECRET_NAME.search(name) and not name.startswith("GIT_")
+            if not _is_secret(name, value) and not name.startswith("GIT_")
         }
 
 
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a variable's name, or a URL in it, says that it holds a secret."""
+    named = name not in _PLAIN_NAMES and _SECRET_NAME.search(name)
+    return bool(named or _PASSWORD_IN_URL.search(value))
+
+
+def _shown(value: object) -> str:
+    """A short form of any value, however deep it is nested."""
+    form = reprlib.Repr()
+    form.maxlevel, form.maxstring = 1, 80
+    return form.repr(value)
+
+
 def _text(value: object) -> str:
-    if isinstance(value, str) and value.strip():
+    if isinstance(value, str) and value.strip() and value.isprintable():
         return value.strip()
     raise ValueError("needs a name")
 
@@ -96,7 +120,7 @@ def _count(value: object) -> int:
 def _amount(value: object) -> float:
     try:
         number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0.0
-    except ValueError:
+    except (ValueError, OverflowError):
         number = 0.0
     if 0 < number < float("inf"):
         return number
@@ -104,9 +128,10 @@ def _amount(value: object) -> float:
 
 
 def _flag(value: object) -> bool:
-    if value in (True, "1", "true", "yes"):
+    word = str(value).lower() if isinstance(value, str | bool | int) else None
+    if word in ("1", "true", "yes", "on", "y"):
         return True
-    if value in (False, "0", "false", "no", ""):
+    if word in ("0", "false", "no", "off", "n", ""):
         return False
     raise ValueError("needs true or false")
 
@@ -115,17 +140,18 @@ def _one_of(*allowed: str) -> Callable[[object], str]:
     def check(value: object) -> str:
         # YAML 1.1 reads a bare on/off as a boolean.
         text = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
-        if text in allowed:
-            return cast("str", text)
+        if isinstance(text, str) and (text := text.lower()) in allowed:
+            return text
         raise ValueError(f"needs one of {', '.join(allowed)}")
 
     return check
 
 
 _SETTINGS: Mapping[str, Callable[[object], Any]] = {
-    "provider": _name,
+    "provider": _text,
     "model": _text,
     "provider_order": _names,
+    "fallback": _names,
     "profile": _name,
     "tools": _names,
     "approve": _one_of("all", "rules", "none"),
@@ -137,6 +163,9 @@ _SETTINGS: Mapping[str, Callable[[object], Any]] = {
     "stall_timeout": _amount,
     "ntfy_server": _url,
 }
+# A restriction that cannot be read must not become a freedom: what such a setting is then.
+_STRICTEST: Mapping[str, Any] = {"approve": "none", "sandbox": "on", "readonly": True}
+_NEEDED = frozenset({"provider", "profile", "max_cost"})
 _VARIABLES = {
     "LLM_PROVIDER": "provider",
     "MARVIN_MODEL": "model",
@@ -153,7 +182,9 @@ def load(
     """Merge every source into one ``Settings``.
 
     ``flags`` maps setting names to values (None: not given); a wrong one raises ``UsageError``, since the person has
-    just typed it. A wrong or unknown setting in the environment or the file is left out and named in ``warnings``.
+    just typed it. A wrong or unknown setting in the environment or the file is left out and named in ``warnings``, but
+    for two kinds: where a wrong ``approve``, ``sandbox`` or ``readonly`` stands, or the file cannot be read, the
+    strictest value holds; a wrong provider, profile or cost limit raises ``UsageError``.
     ``config_file`` replaces the usual ``config.yaml`` and must then exist.
     """
     environ = dict(os.environ if environ is None else environ)
@@ -164,16 +195,13 @@ def load(
         values["default_model"] = values.pop("model")
     for variable, name in _VARIABLES.items():
         if variable in environ and environ[variable] != "":
-            try:
-                values[name] = _SETTINGS[name](environ[variable])
-            except ValueError as error:
-                warnings.append(f"environment: {variable} {error}, not {environ[variable]!r}; it is ignored")
+            _take(values, warnings, name, environ[variable], f"environment: {variable}")
     for name, value in flags.items():
         if value is not None:
             try:
                 values[name] = _SETTINGS[name](value)
             except ValueError as error:
-                raise UsageError(f"--{name.replace('_', '-')} {error}, not {value!r}") from None
+                raise UsageError(f"--{name.replace('_', '-')} {error}, not {_shown(value)}") from None
     return Settings(paths=places, environ=environ, warnings=tuple(warnings), **values)
 
 
@@ -188,8 +216,7 @@ def _from_file(path: Path, warnings: list[str], *, required: bool) -> dict[str, 
     except OSError as error:
         if required:
             raise UsageError(f"--config {path}: {error.strerror}") from None
-        warnings.append(f"{path}: cannot be read ({error.strerror}); the defaults are used")
-        return {}
+        return _unreadable(warnings, f"{path}: cannot be read ({error.strerror})")
     import yaml
 
     try:
@@ -198,8 +225,9 @@ def _from_file(path: Path, warnings: list[str], *, required: bool) -> dict[str, 
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else None
         line = f":{mark.line + 1}" if mark else ""
-        warnings.append(f"{path}{line}: {problem or 'not valid YAML'}; the file is ignored")
-        return {}
+        return _unreadable(warnings, f"{path}{line}: {problem or 'not valid YAML'}")
+    except (ValueError, RecursionError, OverflowError) as error:
+        return _unreadable(warnings, f"{path}: {_shown(str(error))}")
 
 
 class _Loader(Protocol):
@@ -221,18 +249,36 @@ def _from_yaml(text: bytes, path: Path, warnings: list[str]) -> dict[str, Any]:
         if node is None:
             return {}
         if not isinstance(node, yaml.MappingNode):
-            warnings.append(f"{path}:1: expected lines such as 'provider: groq'; the file is ignored")
-            return {}
+            return _unreadable(warnings, f"{path}:1: expected lines such as 'provider: groq'")
         for key_node, value_node in node.value:
             key, value = loader.construct_object(key_node, deep=True), loader.construct_object(value_node, deep=True)
             where = f"{path}:{key_node.start_mark.line + 1}"
-            if not isinstance(key, str) or key not in _SETTINGS:
-                warnings.append(f"{where}: unknown setting {key!r} is ignored; known: {', '.join(_SETTINGS)}")
-                continue
-            try:
-                values[key] = _SETTINGS[key](value)
-            except ValueError as error:
-                warnings.append(f"{where}: {key} {error}, not {value!r}; it is ignored")
+            name = key.lower().replace("-", "_") if isinstance(key, str) else ""
+            if name in _SETTINGS:
+                _take(values, warnings, name, value, f"{where}: {name}")
+            else:
+                known = ", ".join(_SETTINGS)
+                warnings.append(f"{where}: unknown setting {_shown(key)} is ignored; known: {known}")
     finally:
         loader.dispose()
     return values
+
+
+def _take(values: dict[str, Any], warnings: list[str], name: str, value: object, where: str) -> None:
+    """Put a setting from the file or the environment into ``values``, if it is right."""
+    try:
+        values[name] = _SETTINGS[name](value)
+    except ValueError as error:
+        problem = f"{where} {error}, not {_shown(value)}"
+        if name in _NEEDED:
+            raise UsageError(problem) from None
+        if name in _STRICTEST:
+            values[name] = _STRICTEST[name]
+            warnings.append(f"{problem}; the strictest holds: {_STRICTEST[name]}")
+        else:
+            warnings.append(f"{problem}; it is ignored")
+
+
+def _unreadable(warnings: list[str], problem: str) -> dict[str, Any]:
+    warnings.append(f"{problem}; the file is ignored, and nothing is approved that may have been forbidden in it")
+    return {"approve": "none"}

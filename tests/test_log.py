@@ -16,7 +16,7 @@ from marvin_server.sanitise import one_line, printable
 @pytest.fixture
 def logger(tmp_path: Path) -> Iterator[logging.Logger]:
     logger = logging.Logger("marvin.test")
-    log = DailyLog(tmp_path / "logs", ["s3cret-key"])
+    log = DailyLog(tmp_path / "logs", lambda text: text.replace("s3cret-key", "***"))
     logger.addHandler(log)
     yield logger
     log.close()
@@ -51,7 +51,7 @@ def test_files_older_than_14_days_go_and_others_stay(logger: logging.Logger, tmp
 def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file in the way")
     logger = logging.Logger("marvin.test")
-    logger.addHandler(DailyLog(tmp_path / "logs", []))
+    logger.addHandler(DailyLog(tmp_path / "logs", str))
     logger.error("nobody hears this")
 
 

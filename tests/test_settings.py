@@ -40,8 +40,15 @@ def test_a_flag_beats_the_environment_which_beats_the_file(environ: dict[str, st
     [
         ("provder: groq\n", ":1: unknown setting 'provder' is ignored; known: provider, model,"),
         ("\n\nmax_rounds: many\n", ":3: max_rounds needs a whole number of at least 1, not 'many'; it is ignored"),
-        ("approve: sometimes\n", ":1: approve needs one of all, rules, none, not 'sometimes'; it is ignored"),
-        ("max_cost: -1\n", ":1: max_cost needs a number above 0, not -1; it is ignored"),
+        (
+            "approve: sometimes\n",
+            ":1: approve needs one of all, rules, none, not 'sometimes'; the strictest holds: none",
+        ),
+        ("stall_timeout: -1\n", ":1: stall_timeout needs a number above 0, not -1; it is ignored"),
+        ("model: 2024-99-99\n", ": 'month must be in 1..12'"),
+        (f"max_rounds: {'9' * 5000}\n", ": "),
+        (f"request_timeout: {'9' * 400}\n", ":1: request_timeout needs a number above 0"),
+        (f"model: {'[' * 3000}\n", ":2: "),
         ("provider: [a\n", ":2: "),
         ("- a\n- b\n", ":1: expected lines such as 'provider: groq'; the file is ignored"),
         ("ntfy_server: ntfy.sh\n", ":1: ntfy_server needs a URL"),
@@ -68,11 +75,49 @@ def test_no_file_content_ever_raises(tmp_path_factory: pytest.TempPathFactory, t
     settings.load({}, environ)
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("approve: non\n", "approve", "none"),
+        ("Approve: none\n", "approve", "none"),
+        ("APPROVE: NONE\n", "approve", "none"),
+        ("approve: off\n", "approve", "none"),
+        ("approve: all\nprovider: [a\n", "approve", "none"),
+        ("- approve\n", "approve", "none"),
+        ("sandbox: onn\n", "sandbox", "on"),
+        ("readonly: 'on'\n", "readonly", True),
+        ("readonly: perhaps\n", "readonly", True),
+        ("max-rounds: 3\n", "max_rounds", 3),
+    ],
+)
+def test_a_restriction_that_cannot_be_read_never_becomes_a_freedom(
+    environ: dict[str, str], text: str, name: str, value: object
+) -> None:
+    write(environ, text)
+    assert getattr(settings.load({}, environ), name) == value
+
+
+@pytest.mark.parametrize("text", ["max_cost: 5 USD\n", "profile: ../other\n", "provider: []\n"])
+def test_what_cannot_be_guessed_ends_the_start(environ: dict[str, str], text: str) -> None:
+    write(environ, text)
+    with pytest.raises(UsageError, match=r"config\.yaml:1: "):
+        settings.load({}, environ)
+
+
+def test_a_file_that_expands_to_more_than_memory_is_one_short_warning(environ: dict[str, str]) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    write(environ, "\n".join([*lines, "approve: *a9"]))
+    loaded = settings.load({}, environ)
+    assert loaded.approve == "none"
+    assert max(map(len, loaded.warnings)) < 500
+
+
 def test_a_wrong_variable_is_a_warning(environ: dict[str, str]) -> None:
-    loaded = settings.load({}, {**environ, "LLM_PROVIDER": "no such/name", "MARVIN_READONLY": "1"})
-    assert (loaded.provider, loaded.readonly) == (None, True)
+    loaded = settings.load({}, {**environ, "LLM_PROVIDER": "no such/name", "MARVIN_READONLY": "perhaps"})
+    assert (loaded.provider, loaded.readonly) == ("no such/name", True)
     assert loaded.warnings == (
-        "environment: LLM_PROVIDER needs a name of letters, digits, '.', '_' or '-', not 'no such/name'; it is ignored",
+        "environment: MARVIN_READONLY needs true or false, not 'perhaps'; the strictest holds: True",
     )
 
 
@@ -88,10 +133,15 @@ def test_a_file_that_was_named_must_exist(environ: dict[str, str], tmp_path: Pat
 
 def test_a_child_gets_no_secrets_and_no_other_repository(environ: dict[str, str]) -> None:
     plain = {"PATH": "/bin", "LANG": "C.UTF-8", "MONKEY": "1", "AUTHOR": "me", "SSH_AUTH_SOCK": "/run/agent"}
-    secret = ["OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "npm_config__auth", "GIT_DIR"]
-    loaded = settings.load({}, {**environ, **plain, **dict.fromkeys(secret, "a long secret")})
+    plain |= {"PWD": "/work", "OLDPWD": "/", "KEYBOARD_LAYOUT": "us", "AUTHORITY": "me"}
+    plain |= {"HTTP_PROXY": "http://proxy:8080", "DATABASE_HOST": "db:5432", "XAUTHORITY": "/home/x"}
+    secret = ["OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "npm_config__auth"]
+    secret += ["PGPASSWORD", "MYSQL_PWD", "DOCKER_AUTH_CONFIG", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "WEBHOOK"]
+    urls = {"DATABASE_URL": "postgres://me:secret@db/x", "HTTPS_PROXY": "http://:secret@proxy:8080"}
+    hidden = {**dict.fromkeys(secret, "a long secret"), **urls}
+    loaded = settings.load({}, {**environ, **plain, **hidden, "GIT_DIR": "/elsewhere"})
     assert loaded.child_environ() == {**environ, **plain}
-    assert loaded.secrets() == ("a long secret",) * 5
+    assert loaded.secrets() == tuple(hidden.values())
     assert "a long secret" not in repr(loaded)
 
 

@@ -1,102 +1,122 @@
 """``marvin --non-interactive``: one prompt in, one answer out, for pipelines."""
 
-import argparse
 import asyncio
 import json
 import logging
 import os
 import signal
 from collections.abc import Sequence
-from contextlib import suppress
+from itertools import pairwise
 
 from marvin_cli import request
-from marvin_cli.output import FORMS, Buffer, FinalOutput, Held, Outcome, Output, TextOutput, write_all
+from marvin_cli.arguments import parser
+from marvin_cli.outcome import Outcome
+from marvin_cli.output import FORMS, FinalOutput, Held, Output, TextOutput
 from marvin_cli.request import Request
+from marvin_cli.stdout import Stalled, Stdout, write_line
 from marvin_server import log
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.events import Notice, TurnFinished
 from marvin_server.messages import Usage
 from marvin_server.providers import selection
+from marvin_server.providers.selection import Choice
 from marvin_server.sanitise import one_line
 from marvin_server.session import prices
 from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.session import Subscription
 from marvin_server.session.store import Store
 from marvin_server.session.usage import Tally
+from marvin_server.settings import Settings
 
 _ROUNDS = 50
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EXIT_CODES = {"completed": 0, "failed": 1, "denied": 3, "budget": 4, "round_limit": 5, "cancelled": 130}
 _CLOSED_PIPE = 141
+_WHY = {
+    "budget": "the cost limit is reached; --max-cost allows more, and --continue goes on",
+    "round_limit": "the limit of rounds is reached; --max-rounds allows more, and --continue goes on",
+    "denied": "stopped, since a permission was denied",
+}
 _NO_SANDBOX = "there is no OS sandbox yet: approved commands run with your own rights (--approve none denies them)"
 
 
-def run(words: Sequence[str], parser: argparse.ArgumentParser) -> int:
+def run(words: Sequence[str]) -> int:
     """The exit code of a run with these command-line words. The last line on stderr is always ``MARVIN_COST:``."""
-    one_shot = OneShot()
+    logging.getLogger("marvin").addHandler(logging.NullHandler())
+    one_shot = OneShot(words)
     try:
-        code = one_shot.run(parser.parse_args(words))
+        code = one_shot.run(words)
     except (MarvinError, OSError) as error:
         code = one_shot.fail(error)
-    except KeyboardInterrupt:
-        code = _EXIT_CODES["cancelled"]
     except Exception as error:
         logging.getLogger("marvin.cli").exception("the run crashed")
         code = one_shot.fail(MarvinError(f"internal error: {type(error).__name__}: {error} (--verbose shows where)"))
-    with suppress(OSError):
-        write_all(2, f"MARVIN_COST:{json.dumps(one_shot.tally.cost_line())}\n")
+    one_shot.tell_cost()
     return code
 
 
 def say(text: str) -> None:
     """One line for the person, on stderr."""
-    with suppress(OSError):
-        write_all(2, f"marvin: {one_line(text)}\n")
+    write_line(2, f"marvin: {one_line(text)}")
 
 
 class OneShot:
     """One run, and what its end needs however it ends."""
 
-    def __init__(self) -> None:
-        self.tally = Tally()
+    def __init__(self, words: Sequence[str]) -> None:
+        self._stdout = Stdout()
         self._outcome = Outcome()
-        self._stdout = Buffer(1)
-        self._output: Output | None = None
-        self._broken: OSError | None = None
+        self._output = _output(words, self._stdout)
+        self._broken: Exception | None = None
+        self._opened: OpenSession | None = None
+        self._interrupted = asyncio.Event()
+        self._leave_on_signals()
 
-    def run(self, arguments: argparse.Namespace) -> int:
+    def run(self, words: Sequence[str]) -> int:
         """The exit code; raises ``MarvinError`` and ``OSError`` for what ends the run before it has an answer."""
-        form = FORMS.get(arguments.output)
-        if form is None:
+        arguments = parser().parse_args(words)
+        if arguments.output not in FORMS:
             raise UsageError(f"--output needs one of {', '.join(FORMS)}, not {arguments.output!r}")
-        if arguments.output_schema and form is TextOutput:
-            form = FinalOutput
-        output = form(self._stdout.write, terminal=os.isatty(1))
-        self._output = Held(output) if arguments.output_schema else output
+        try:
+            os.fstat(1)
+        except OSError:
+            return _CLOSED_PIPE
         asked = request.read(arguments)
-        log.start(asked.settings.paths.logs, asked.settings.secrets(), verbose=arguments.verbose)
+        log.start(asked.settings.paths.logs, asked.settings.redact, verbose=arguments.verbose)
         for warning in asked.settings.warnings:
             say(warning)
-        opened = self._open(asked)
-        for warning in opened.registry.warnings:
+        self._opened = self._open(asked)
+        for warning in self._opened.registry.warnings:
             say(warning)
         # The loop is never closed: the process is about to leave, and all that matters is on disk.
-        asyncio.new_event_loop().run_until_complete(self._converse(opened, asked))
-        if asked.topic and (problem := self._publish(asked)):
-            say(f"--ntfy {asked.topic}: {problem}")
-        return self._end()
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(self._converse(self._opened, asked))
+        self._leave_on_signals()
+        if asked.topic is not None:
+            from marvin_cli import ntfy
+
+            text = one_line(self._outcome.answer, 1000) or "(no answer)"
+            title = f"Marvin: {self._outcome.stop}"
+            if problem := loop.run_until_complete(ntfy.publish(asked.settings.ntfy_server, asked.topic, title, text)):
+                say(f"--ntfy {asked.topic}: {problem}")
+        return self._code()
 
     def fail(self, error: Exception) -> int:
         """Say why there is no answer, in the form that was asked for, and give the exit code."""
-        text = str(error)
-        if isinstance(error, OSError):
-            text = f"{error.filename or 'system'}: {error.strerror}"
+        text = f"{error.filename or 'system'}: {error.strerror}" if isinstance(error, OSError) else str(error)
         say(text)
-        self._outcome.error = {"kind": type(error).__name__, "message": text, "retryable": False}
-        if self._output is not None:
-            with suppress(OSError):
-                self._output.end(self._outcome)
-                self._stdout.flush()
+        self._outcome.fail(type(error).__name__, text)
+        self._output.end(self._outcome)
+        try:
+            self._stdout.flush_now()
+        except OSError as broken:
+            self._broken = broken
         return 2 if isinstance(error, UsageError) else 1
+
+    def tell_cost(self) -> None:
+        """The last line on stderr."""
+        tally = self._opened.tally if self._opened else Tally()
+        write_line(2, f"MARVIN_COST:{json.dumps(tally.cost_line())}")
 
     def _open(self, asked: Request) -> OpenSession:
         settings = asked.settings
@@ -107,11 +127,8 @@ class OneShot:
         choice = selection.choose(settings)
         if choice.notice:
             say(choice.notice)
-        provider = choice.provider
         if settings.max_cost is not None and not choice.free:
-            price = prices.cost(settings.paths.cache, choice.price_vendor, provider.model, Usage(1, 1))
-            if price is None:
-                raise UsageError(f"--max-cost cannot hold: the price of {provider.model} is unknown")
+            _check_price(choice, settings)
         store = Store.open(settings.paths.database(settings.profile))
         resume = asked.resume
         if asked.latest:
@@ -122,25 +139,22 @@ class OneShot:
         opened = open_session(
             settings, choice, store, asked.directory, rounds=_ROUNDS, resume=resume, output_schema=asked.schema
         )
-        self.tally = opened.tally
         self._outcome.session_id = opened.session.id
         return opened
 
     async def _converse(self, opened: OpenSession, asked: Request) -> None:
         session = opened.session
         subscription = session.subscribe()
-        interrupts = 0
+        loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
-            nonlocal interrupts
-            interrupts += 1
+            if self._interrupted.is_set():
+                self._leave()
+            self._interrupted.set()
             session.cancel()
-            if interrupts > 1:
-                opened.processes.kill_all()
-                os._exit(_EXIT_CODES["cancelled"])
 
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, interrupt)
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, interrupt)
         session.submit(asked.prompt)
         await self._follow(opened, subscription)
         if asked.schema is not None and self._outcome.stop == "completed":
@@ -148,59 +162,81 @@ class OneShot:
 
             self._outcome.answer, problem = check(self._outcome.answer, asked.schema)
             if problem:
-                session.submit(
-                    f"Your answer does not match the schema: {problem}. Answer again with the JSON value alone."
-                )
+                again = f"Your answer does not match the schema: {problem}. Answer again with the JSON value alone."
+                session.submit(again)
                 await self._follow(opened, subscription)
-                self._outcome.answer, problem = check(self._outcome.answer, asked.schema)
             if problem and self._outcome.stop == "completed":
-                self._outcome.stop = "failed"
-                text = f"the answer does not match --output-schema: {problem}"
-                self._outcome.error = {"kind": "SchemaMismatch", "message": text, "retryable": True}
-            if problem:
-                self._outcome.answer = ""
+                self._outcome.answer, problem = check(self._outcome.answer, asked.schema)
+                if problem:
+                    text = f"the answer does not match --output-schema: {problem}"
+                    self._outcome.fail("SchemaMismatch", text)
+        self._output.end(self._outcome)
+        await self._flush(opened)
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
 
     async def _follow(self, opened: OpenSession, subscription: Subscription) -> None:
         """Show the events of one turn; when stdout breaks, cancel the turn and see it to its end."""
-        assert self._output is not None
         async for _, event in subscription:
             self._outcome.see(event)
             if self._broken is None:
                 self._output.show(event)
-                try:
-                    if subscription.is_drained or isinstance(event, Notice):
-                        self._stdout.flush()
-                except OSError as error:
-                    self._broken = error
-                    opened.session.cancel()
+                if subscription.is_drained or isinstance(event, Notice):
+                    await self._flush(opened)
             if isinstance(event, Notice):
                 say(event.text)
             if isinstance(event, TurnFinished):
                 return
 
-    def _publish(self, asked: Request) -> str | None:
-        from marvin_cli import ntfy
-
-        assert asked.topic is not None
-        text = one_line(self._outcome.answer, 1000) or "(no answer)"
-        return ntfy.publish(asked.settings.ntfy_server, asked.topic, f"Marvin: {self._outcome.stop}", text)
-
-    def _end(self) -> int:
-        assert self._output is not None
-        outcome = self._outcome
+    async def _flush(self, opened: OpenSession) -> None:
         if self._broken is None:
             try:
-                self._output.end(outcome)
-                self._stdout.flush()
-            except OSError as error:
+                await self._stdout.flush(self._interrupted)
+            except (OSError, Stalled) as error:
                 self._broken = error
+                opened.session.cancel()
+
+    def _code(self) -> int:
+        outcome = self._outcome
         if isinstance(self._broken, BrokenPipeError):
             return _CLOSED_PIPE
-        if self._broken is not None:
+        if isinstance(self._broken, OSError):
             say(f"standard output: {self._broken.strerror}")
             return 1
         if outcome.error:
-            say(str(outcome.error["message"]))
+            say(outcome.error.message)
+        elif outcome.stop in _WHY:
+            say(_WHY[outcome.stop])
         if outcome.denied and outcome.stop == "completed":
+            say(f"permission was denied for: {', '.join(dict.fromkeys(outcome.denied))}")
             return _EXIT_CODES["denied"]
         return _EXIT_CODES[outcome.stop]
+
+    def _leave_on_signals(self) -> None:
+        """Outside the event loop a signal ends the run at once, with what it cost."""
+        for number in _SIGNALS:
+            signal.signal(number, lambda _number, _frame: self._leave())
+
+    def _leave(self) -> None:
+        if self._opened:
+            self._opened.processes.kill_all()
+        self.tell_cost()
+        os._exit(_EXIT_CODES["cancelled"])
+
+
+def _output(words: Sequence[str], stdout: Stdout) -> Output:
+    """The form of output, found before the arguments are read: what is wrong with them is told in it as well."""
+    named = [word.removeprefix("--output=") for word in words if word.startswith("--output=")]
+    named += [after for word, after in pairwise(words) if word == "--output"]
+    form = FORMS.get(named[-1] if named else "text", TextOutput)
+    held = any(word.partition("=")[0] == "--output-schema" for word in words)
+    if held and form is TextOutput:
+        form = FinalOutput
+    output = form(stdout.write, terminal=os.isatty(1))
+    return Held(output) if held else output
+
+
+def _check_price(choice: Choice, settings: Settings) -> None:
+    model = choice.provider.model
+    if prices.cost(settings.paths.cache, choice.price_vendor, model, Usage(1, 1)) is None:
+        raise UsageError(f"--max-cost cannot hold: the price of {model} is unknown")

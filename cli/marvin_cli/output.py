@@ -1,72 +1,13 @@
 """The four forms in which a non-interactive run prints its answer."""
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from msgspec import Struct
-
-from marvin_server.events import Event, MessageDelta, MessageFinished, ToolFinished, TurnFinished
-from marvin_server.messages import Usage
+from marvin_cli.outcome import Outcome
+from marvin_server.events import Event, MessageDelta, MessageFinished, TurnFinished
 from marvin_server.protocol.wire import camel, to_wire
 from marvin_server.sanitise import one_line, printable
-
-
-def write_all(descriptor: int, text: str) -> None:
-    """Write ``text`` as UTF-8 to a file descriptor, whole and at once. Raises ``OSError``."""
-    data = memoryview(text.encode("utf-8", "replace"))
-    while data:
-        try:
-            data = data[os.write(descriptor, data) :]
-        except BlockingIOError:
-            import select
-
-            select.select([], [descriptor], [])
-
-
-class Buffer:
-    """Text on its way to a file descriptor: what arrives at one time is written at one time."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._pieces: list[str] = []
-
-    def write(self, text: str) -> None:
-        self._pieces.append(text)
-
-    def flush(self) -> None:
-        """Write what was gathered. Raises ``OSError``; the text is gone then."""
-        if self._pieces:
-            text = "".join(self._pieces)
-            self._pieces.clear()
-            write_all(self._descriptor, text)
-
-
-class Outcome(Struct):
-    """What a run came to, gathered from its events."""
-
-    session_id: str | None = None
-    answer: str = ""
-    stop: str = "failed"
-    usage: Usage = Usage()
-    tool_calls: list[Mapping[str, Any]] = []
-    error: Mapping[str, Any] | None = None
-    denied: bool = False
-
-    def see(self, event: Event) -> None:
-        """Take from ``event`` what the end of the run has to know."""
-        if isinstance(event, MessageFinished):
-            if event.message.role == "assistant":
-                self.answer = event.message.text
-        elif isinstance(event, ToolFinished):
-            call = {"id": event.tool_call_id, "name": event.name, "status": event.status}
-            self.tool_calls.append({**call, "durationMs": event.duration_ms})
-            self.denied = self.denied or event.status == "denied"
-        elif isinstance(event, TurnFinished):
-            self.stop = event.stop_reason
-            self.usage += event.usage
-            self.error = to_wire(event.error) if event.error else None
 
 
 class Output(Protocol):
@@ -78,6 +19,7 @@ class Output(Protocol):
 
 
 Write = Callable[[str], None]
+_NAMES = 50
 
 
 class TextOutput:
@@ -101,15 +43,21 @@ class TextOutput:
                 self._held = ""
             self._held += event.text[len(body) :]
         elif isinstance(event, MessageFinished) and event.message.tool_calls:
-            names = ", ".join(one_line(call.name, 100) for call in event.message.tool_calls)
-            before = self._held or ("" if self._fresh else "\n")
-            self._write(f"{before}  🔧 {names}\n")
-            self._fresh = True
-            self._held = ""
+            names = [one_line(call.name, 100) for call in event.message.tool_calls]
+            more = [f"and {len(names) - _NAMES} more"] if len(names) > _NAMES else []
+            self._begin_line()
+            self._write(f"  🔧 {', '.join([*names[:_NAMES], *more])}\n")
+        elif isinstance(event, MessageFinished) and event.message.finish == "interrupted":
+            self._begin_line()
 
     def end(self, outcome: Outcome) -> None:
         if not self._fresh:
             self._write("\n")
+
+    def _begin_line(self) -> None:
+        self._write(self._held or ("" if self._fresh else "\n"))
+        self._fresh = True
+        self._held = ""
 
 
 class FinalOutput:
@@ -144,27 +92,30 @@ class JsonOutput:
             "sessionId": outcome.session_id,
             "usage": to_wire(outcome.usage),
             "toolCalls": outcome.tool_calls,
-            "error": outcome.error,
+            "error": to_wire(outcome.error),
         }
         self._write(json.dumps(report, ensure_ascii=self._ascii) + "\n")
 
 
 class StreamJsonOutput:
-    """One event per line, as the dialect has them."""
+    """One event per line, as the dialect has them; the last is always the end of a turn."""
 
     def __init__(self, write: Write, *, terminal: bool) -> None:
         self._write = write
         self._ascii = terminal
+        self._ended = False
 
     def show(self, event: Event) -> None:
         self._write(json.dumps(to_wire(event), ensure_ascii=self._ascii) + "\n")
+        self._ended = isinstance(event, TurnFinished)
 
     def end(self, outcome: Outcome) -> None:
-        pass
+        if not self._ended:
+            self.show(outcome.as_event())
 
 
 class Held:
-    """Another form that prints nothing before ``end``, and then nothing but the end when the run failed."""
+    """Another form, of which nothing is printed before ``end``, and then only the end unless the run was completed."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -174,9 +125,11 @@ class Held:
         self._events.append(event)
 
     def end(self, outcome: Outcome) -> None:
-        kept = self._events if outcome.stop == "completed" else self._events[-1:]
-        for event in kept:
-            self._output.show(event)
+        if outcome.stop == "completed":
+            for event in self._events:
+                self._output.show(event)
+        else:
+            outcome.answer = ""
         self._output.end(outcome)
 
 

@@ -15,6 +15,7 @@ from marvin_server.errors import MarvinError, UsageError
 from marvin_server.settings import Settings
 
 _SECONDS, _SECONDS_WITH_DIRECTORY = 180.0, 900.0
+_LONGEST = 32_000_000
 _FLAGS = ("provider", "model", "profile", "approve", "sandbox", "readonly", "max_cost", "max_rounds")
 
 
@@ -34,12 +35,12 @@ def read(arguments: argparse.Namespace) -> Request:
     """The request. Raises ``UsageError`` for a wrong value and ``MarvinError`` where there is no prompt."""
     directory = _directory(arguments.working_dir)
     schema = None
-    if arguments.output_schema:
+    if arguments.output_schema is not None:
         from marvin_cli import schema as output_schema
 
         schema = output_schema.read(arguments.output_schema)
     flags = {name: getattr(arguments, name) for name in _FLAGS}
-    loaded = settings.load(flags, config_file=Path(arguments.config) if arguments.config else None)
+    loaded = settings.load(flags, config_file=Path(arguments.config) if arguments.config is not None else None)
     seconds = _SECONDS_WITH_DIRECTORY if arguments.working_dir else _SECONDS
     loaded = replace(
         loaded,
@@ -47,38 +48,48 @@ def read(arguments: argparse.Namespace) -> Request:
         request_timeout=loaded.request_timeout or seconds,
     )
     return Request(
-        _prompt(arguments), directory, loaded, schema, arguments.resume, arguments.resume_latest, _topic(arguments.ntfy)
+        _prompt(arguments), directory, loaded, schema, arguments.resume, arguments.latest, _topic(arguments.ntfy)
     )
 
 
 def _prompt(arguments: argparse.Namespace) -> str:
     words = [word for word in arguments.words if word != "-"]
-    given = [source for source in (arguments.prompt, arguments.prompt_file, " ".join(words)) if source]
+    sources = (arguments.prompt, arguments.prompt_file, " ".join(words) if words else None)
+    given = [source for source in sources if source is not None]
     if len(given) > 1:
         raise UsageError("give the prompt once: --prompt, --prompt-file or as an argument")
-    wants_input = "-" in arguments.words or arguments.prompt == "-" or arguments.prompt_file == "-"
+    wants_input = not given or given == ["-"] or "-" in arguments.words
     text = ""
-    if arguments.prompt_file and arguments.prompt_file != "-":
-        text = _file(arguments.prompt_file)
-    elif given and given[0] != "-":
-        text = given[0]
-    if not given or wants_input:
-        if sys.stdin is None or sys.stdin.isatty():
-            raise MarvinError("there is no prompt: give --prompt TEXT, --prompt-file FILE, or pipe one in")
-        piped = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    if given and given != ["-"]:
+        text = _file(arguments.prompt_file) if arguments.prompt_file is not None else given[0]
+    if wants_input:
+        piped = _standard_input()
         text = f"{text}\n\nStandard input:\n\n{piped}" if text and piped else text or piped
     if not text.strip():
         raise MarvinError("the prompt is empty: give --prompt TEXT, --prompt-file FILE, or pipe one in")
     return text
 
 
+def _standard_input() -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise MarvinError("there is no prompt: give --prompt TEXT, --prompt-file FILE, or pipe one in")
+    return _bounded(sys.stdin.buffer.read(_LONGEST + 1), "standard input").decode("utf-8", "replace").strip()
+
+
 def _file(name: str) -> str:
     try:
-        return Path(name).read_bytes().decode("utf-8")
+        with Path(name).open("rb") as file:
+            return _bounded(file.read(_LONGEST + 1), f"--prompt-file {name}").decode("utf-8")
     except OSError as error:
         raise UsageError(f"--prompt-file {name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"--prompt-file {name}: this is not UTF-8 text") from None
+
+
+def _bounded(content: bytes, origin: str) -> bytes:
+    if len(content) > _LONGEST:
+        raise MarvinError(f"{origin} is longer than {_LONGEST // 1_000_000} MB: name the file in the prompt instead")
+    return content
 
 
 def _directory(name: str | None) -> Path:

@@ -27,6 +27,7 @@ from marvin_server.tools.base import ToolContext, ToolOutput
 from marvin_server.tools.registry import PreparedCall, Registry
 
 _KINDS: Mapping[Effect, PermissionKind] = {"edit": "edit", "network": "network", "message": "network"}
+_MOST_CALLS = 128
 _DENIED: Mapping[Decision, str] = {"deny": "denied", "deny_and_stop": "denied, and asked to stop"}
 
 
@@ -42,14 +43,23 @@ class _Job(Struct, frozen=True):
 class CallRunner:
     """Runs calls against a registry, asking where the policy says so.
 
-    ``stop_asked`` becomes true when a person answered "deny and stop".
+    ``redact`` blots the person's secrets out of what tools say. ``stop_asked`` becomes true when a person answered
+    "deny and stop".
     """
 
-    def __init__(self, registry: Registry, context: ToolContext, policy: Policy, permissions: Permissions) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        context: ToolContext,
+        policy: Policy,
+        permissions: Permissions,
+        redact: Callable[[str], str],
+    ) -> None:
         self._registry = registry
         self._context = context
         self._policy = policy
         self._permissions = permissions
+        self._redact = redact
         self.stop_asked = False
 
     async def run_all(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Event]:
@@ -57,7 +67,7 @@ class CallRunner:
 
         Cancelled, it ends what runs, and still yields the rest: what had not finished is answered as cancelled.
         """
-        jobs = [_Job(call, self._registry.prepare(call)) for call in calls]
+        jobs = [_Job(call, self._registry.prepare(call)) for call in calls[:_MOST_CALLS]]
         results: dict[str, ToolResult] = {}
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         work = asyncio.create_task(self._work(jobs, events.put_nowait, results))
@@ -71,11 +81,11 @@ class CallRunner:
             while not events.empty():
                 if (event := events.get_nowait()) is not None:
                     yield event
-            yield MessageFinished(_answers(calls, results))
+            yield MessageFinished(_answers(calls, results, "Cancelled before it began; nothing was done."))
             raise
         finally:
             await _end(work)
-        yield MessageFinished(_answers(calls, results))
+        yield MessageFinished(_answers(calls, results, f"Not run: a message may ask for {_MOST_CALLS} calls at most."))
 
     async def _work(self, jobs: list[_Job], emit: Callable[[Event], None], results: dict[str, ToolResult]) -> None:
         for is_read, group in itertools.groupby(jobs, key=lambda job: job.is_read):
@@ -105,11 +115,11 @@ class CallRunner:
             if not isinstance(prepared, ToolOutput):
                 output = await self._permitted(call, prepared, emit)
         finally:
-            results[call.id] = ToolResult(call.id, call.name, output.text, output.status, output.images)
+            text = self._redact(output.text)
+            details = {k: self._redact(v) if isinstance(v, str) else v for k, v in output.details.items()}
+            results[call.id] = ToolResult(call.id, call.name, text, output.status, output.images)
             duration = round((time.monotonic() - started) * 1000)
-            emit(
-                ToolFinished(call.id, call.name, output.status, duration, output.text, output.exit_code, output.details)
-            )
+            emit(ToolFinished(call.id, call.name, output.status, duration, text, output.exit_code, details))
 
     def _located(self, paths: Sequence[str]) -> tuple[str, ...]:
         """``paths`` relative to the root; without those that lead out of it, which the tool itself will refuse."""
@@ -123,7 +133,7 @@ class CallRunner:
         """Ask first where that is the rule, then run the call; a path that turns out to need a yes asks once more."""
 
         def show(text: str) -> None:
-            emit(ToolOutputEvent(call.id, text))
+            emit(ToolOutputEvent(call.id, self._redact(text)))
 
         context = replace(self._context, emit=show)
         if self.stop_asked:
@@ -166,16 +176,18 @@ def unanswered(calls: Sequence[ToolCall], why: str) -> Message:
     return Message("tool", tuple(ToolResult(call.id, call.name, why, "cancelled") for call in calls))
 
 
-def _answers(calls: Sequence[ToolCall], results: Mapping[str, ToolResult]) -> Message:
-    def answer(call: ToolCall) -> ToolResult:
-        never_began = "Cancelled before it began; nothing was done."
-        return results.get(call.id) or ToolResult(call.id, call.name, never_began, "cancelled")
-
-    return Message("tool", tuple(map(answer, calls)))
+def _answers(calls: Sequence[ToolCall], results: Mapping[str, ToolResult], otherwise: str) -> Message:
+    """The tool message that answers every call with its result, or with why there is none."""
+    return Message(
+        "tool",
+        tuple(results.get(call.id) or ToolResult(call.id, call.name, otherwise, "cancelled") for call in calls),
+    )
 
 
 async def _end(task: "asyncio.Task[Any]") -> None:
     """Cancel ``task`` and wait until it is gone, whatever it ended with."""
-    if not task.done():
-        task.cancel()
-        await asyncio.wait([task])
+    task.cancel()
+    while not task.done():
+        # Whoever waits here is being cancelled already: a second time must not leave the task behind.
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task])

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from marvin_server.agent.calls import CallRunner, unanswered
+from marvin_server.agent.recovery import Recovery
 from marvin_server.errors import Interrupted, ProviderError
 from marvin_server.events import (
     Event,
@@ -42,10 +43,10 @@ class Inputs(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """``rounds`` with tools, after which one more asks for an answer; ``cost`` in USD ends the turn when reached."""
+    """``rounds`` with tools, after which one more asks for an answer; ``spent`` says when no more may be spent."""
 
     rounds: int
-    cost: float | None = None
+    spent: Callable[[], bool]
 
 
 class Agent:
@@ -56,19 +57,19 @@ class Agent:
 
     def __init__(
         self,
-        provider: Provider,
+        recovery: Recovery,
         runner: CallRunner,
         inputs: Inputs,
         limits: Limits,
         account: Callable[[Message], Awaitable[float | None]],
     ) -> None:
-        self._provider = provider
+        self._recovery = recovery
         self._runner = runner
         self._inputs = inputs
         self._limits = limits
         self._account = account
         self._partial = _Partial()
-        self._stop: Stop = "failed"
+        self._stop: Stop | None = None
         self._usage = Usage()
         self._cost: float | None = 0.0
 
@@ -92,38 +93,54 @@ class Agent:
                 task.uncancel()
         except ProviderError as error:
             failure = Failure(type(error).__name__, str(error), error.retryable)
-        if interrupted := self._partial.message(self._provider):
+        except Exception:
+            if interrupted := self._partial.take(self._recovery.provider):
+                yield MessageFinished(interrupted)
+            raise
+        if interrupted := self._partial.take(self._recovery.provider):
             yield MessageFinished(interrupted)
-        yield TurnFinished(turn_id, self._stop, self._usage, failure)
+        yield TurnFinished(turn_id, self._stop or "failed", self._usage, failure)
 
     async def _rounds(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
         """The rounds themselves; ``messages`` grows, as they pass, by the messages that this yields."""
-        for number in range(1, self._limits.rounds + 1):
+        number = 0
+        while self._stop is None:
+            number += 1
             for message in self._inputs.steering():
                 yield MessageFinished(message)
-            yield RoundStarted(number)
-            calls: tuple[ToolCall, ...] = ()
-            request = ModelRequest(self._inputs.system(), messages, self._inputs.tools(), self._inputs.schema)
-            async with aclosing(self._ask(request)) as events:
-                async for event in events:
-                    if isinstance(event, MessageFinished):
-                        calls = event.message.tool_calls
-                    yield event
-            if not calls:
-                self._stop = "completed"
-                return
-            if self._limits.cost is not None and (self._cost or 0.0) >= self._limits.cost:
-                yield MessageFinished(unanswered(calls, "Not run: the cost limit is reached."))
+            if self._limits.spent():
                 self._stop = "budget"
                 return
-            async with aclosing(self._runner.run_all(calls)) as events:
+            yield RoundStarted(number)
+            is_last = number > self._limits.rounds
+            async with aclosing(self._last_round(messages) if is_last else self._round(messages)) as events:
                 async for event in events:
                     yield event
-            if self._runner.stop_asked:
-                self._stop = "denied"
-                return
-        yield RoundStarted(self._limits.rounds + 1)
-        request = ModelRequest(self._inputs.system() + _ANSWER_NOW, messages, (), self._inputs.schema)
+
+    async def _round(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
+        calls: tuple[ToolCall, ...] = ()
+        request = ModelRequest(self._inputs.system(), tuple(messages), self._inputs.tools(), self._inputs.schema)
+        async with aclosing(self._ask(request)) as events:
+            async for event in events:
+                if isinstance(event, MessageFinished):
+                    calls = event.message.tool_calls
+                yield event
+        if not calls:
+            self._stop = "completed"
+            return
+        if self._limits.spent():
+            yield MessageFinished(unanswered(calls, "Not run: the cost limit is reached."))
+            self._stop = "budget"
+            return
+        async with aclosing(self._runner.run_all(calls)) as events:
+            async for event in events:
+                yield event
+        if self._runner.stop_asked:
+            self._stop = "denied"
+
+    async def _last_round(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
+        """Ask for an answer without tools; a model that calls some all the same is not heard."""
+        request = ModelRequest(self._inputs.system() + _ANSWER_NOW, tuple(messages), (), self._inputs.schema)
         async with aclosing(self._ask(request)) as events:
             async for event in events:
                 if not isinstance(event, MessageFinished):
@@ -133,26 +150,49 @@ class Agent:
         self._stop = "round_limit"
 
     async def _ask(self, request: ModelRequest) -> AsyncGenerator[Event]:
-        """One model request: its events, then what it cost."""
+        """One model request and what it cost, asked again as often as the recovery says.
+
+        Text that was shown before a failure stays, as an interrupted message; the next try does not get to see it.
+        """
+        while True:
+            provider = self._recovery.provider
+            try:
+                async with aclosing(self._answer(request, provider)) as events:
+                    async for event in events:
+                        yield event
+            except ProviderError as error:
+                step = self._recovery.after(error)
+                if step is None:
+                    raise
+            else:
+                return
+            if interrupted := self._partial.take(provider):
+                yield MessageFinished(interrupted)
+            yield Notice("warning", step.text)
+            await asyncio.sleep(step.seconds)
+
+    async def _answer(self, request: ModelRequest, provider: Provider) -> AsyncGenerator[Event]:
         message: Message | None = None
-        async with aclosing(self._provider.stream(request)) as stream:
+        async with aclosing(provider.stream(request)) as stream:
             async for event in stream:
                 if isinstance(event, MessageDelta | ThoughtDelta):
                     self._partial.add(event)
                 elif isinstance(event, MessageFinished):
                     message = event.message
-                    if not message.parts:
-                        raise Interrupted(f"{self._provider.name} gave an empty answer; try again")
-                    self._partial.clear()
+                    if not message.tool_calls and not message.text.strip():
+                        continue
+                    self._partial.take(provider)
                 yield event
         if message is None:
-            raise Interrupted(f"{self._provider.name} ended its answer without finishing it; try again")
+            raise Interrupted(f"{provider.name} ended its answer without finishing it; try again")
         if message.finish == "length":
             yield Notice("warning", "the answer was cut at the model's output limit")
         cost = await self._account(message)
-        self._usage += message.usage or Usage()
+        self._usage += (message.usage or Usage()).plausible
         self._cost = None if cost is None or self._cost is None else self._cost + cost
         yield UsageChanged(self._usage, self._cost)
+        if not message.tool_calls and not message.text.strip():
+            raise Interrupted(f"{provider.name} gave an empty answer; try again")
 
 
 class _Partial:
@@ -167,17 +207,15 @@ class _Partial:
         (self._text if isinstance(event, MessageDelta) else self._thoughts).append(event.text)
         self._id = event.message_id
 
-    def clear(self) -> None:
-        self._text.clear()
-        self._thoughts.clear()
-
-    def message(self, provider: Provider) -> Message | None:
-        """What arrived, as an interrupted message; None when nothing had."""
+    def take(self, provider: Provider) -> Message | None:
+        """What arrived from ``provider``, as an interrupted message, and forget it; None when nothing had."""
         parts: list[Part] = []
         if self._thoughts:
             parts.append(Thinking("".join(self._thoughts)))
         if self._text:
             parts.append(Text("".join(self._text)))
+        self._text.clear()
+        self._thoughts.clear()
         if not parts:
             return None
         return Message(

@@ -1,6 +1,11 @@
 """Which provider answers: the one that was named, else the first that is usable, else the embedded offline one."""
 
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from marvin_server.providers import vendors
 from marvin_server.providers.base import Provider
@@ -28,16 +33,29 @@ def names(settings: Settings) -> tuple[str, ...]:
 
 def choose(settings: Settings) -> Choice:
     """The provider for a session. Raises ``UsageError`` for an unknown name and ``Auth`` where a key is missing."""
-    name = settings.provider
-    if name is None and (usable := vendors.usable(settings)):
-        name = usable.name
-    if name is None or name == OFFLINE:
+    if settings.provider is not None:
+        return named(settings.provider, settings)
+    if usable := vendors.usable(settings):
+        return named(usable.name, settings)
+    notice = "no model is configured, so the offline search answers; `marvin doctor` says how to set one up"
+    return replace(named(OFFLINE, settings), notice=notice)
+
+
+def fallbacks(settings: Settings) -> tuple[Callable[[], Choice], ...]:
+    """Those that answer when the chosen provider fails, in order; each is made when its time comes.
+
+    A model that was asked for by name is the chosen provider's: these use their own.
+    """
+    own = dataclasses.replace(settings, model=None, default_model=None)
+    return tuple(partial(named, name, own) for name in settings.fallback)
+
+
+def named(name: str, settings: Settings) -> Choice:
+    """The provider of this name. Raises as ``choose`` does."""
+    if name == OFFLINE:
         from marvin_server.providers.offline import Offline
 
-        notice = None
-        if name is None:
-            notice = "no model is configured, so the offline search answers; `marvin doctor` says how to set one up"
-        return Choice(Offline(), free=True, notice=notice)
+        return Choice(Offline(), free=True)
     vendor = vendors.load(name, settings)
     # Whoever answers at another address sets prices of their own.
     asks = vendor.price_vendor if vendors.url(vendor, settings) == vendor.base_url else None

@@ -1,7 +1,7 @@
 """Puts a session together from settings: store, provider, tools, workspace and the rules that hold in it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ from marvin_server.agent.calls import CallRunner
 from marvin_server.agent.loop import Agent, Inputs, Limits
 from marvin_server.agent.permissions import Permissions, Policy
 from marvin_server.agent.prompt import system_prompt
+from marvin_server.agent.recovery import Recovery
 from marvin_server.messages import Message, Usage
-from marvin_server.providers.selection import Choice
+from marvin_server.providers.base import Provider
+from marvin_server.providers.selection import Choice, fallbacks
 from marvin_server.session import prices
 from marvin_server.session.session import Session
 from marvin_server.session.store import Store
@@ -51,8 +53,14 @@ def open_session(
     ``rounds`` is the limit where the settings have none. Raises ``StoreError`` and ``UsageError``.
     """
     provider = choice.provider
-    record = store.find(resume) if resume else store.create_session(str(directory), provider.name, provider.model)
-    history = store.history(record.id) if resume else []
+    record = (
+        store.find(resume)
+        if resume is not None
+        else store.create_session(str(directory), provider.name, provider.model)
+    )
+    store.own(record.id)
+    history = store.history(record.id) if resume is not None else []
+    before = Tally(store.usage(record.id) if resume is not None else ())
     registry = Registry.load(settings.paths.cache, settings.paths.tools)
     workspace = Workspace(Root(directory))
     processes = Processes()
@@ -68,12 +76,25 @@ def open_session(
     policy = Policy(settings.approve, readonly=settings.readonly)
     permissions = Permissions()
 
+    choices = {provider.name: choice}
+
+    def fallback(make: Callable[[], Choice]) -> Provider:
+        made = make()
+        return choices.setdefault(made.provider.name, made).provider
+
     async def account(message: Message) -> float | None:
-        usage, model = message.usage or Usage(), message.model or provider.model
-        cost = await asyncio.to_thread(_cost, settings, choice, model, usage)
-        tally.add(provider.name, model, usage, cost)
-        store.record_usage(record.id, provider.name, model, usage, cost)
+        answered = choices[message.provider or provider.name]
+        name, model = answered.provider.name, message.model or answered.provider.model
+        usage = (message.usage or Usage()).plausible
+        cost = await asyncio.to_thread(_cost, settings, answered, model, message.usage and usage)
+        tally.add(name, model, usage, cost)
+        store.record_usage(record.id, name, model, usage, cost)
         return cost
+
+    def spent() -> bool:
+        limit = settings.max_cost
+        unpriced = any(row.unpriced for row in (*before.rows, *tally.rows))
+        return limit is not None and (unpriced or before.cost + tally.cost >= limit)
 
     def agent() -> Agent:
         system = partial(
@@ -85,17 +106,25 @@ def open_session(
         inputs = Inputs(
             lambda: system(other_toolsets=toolbox.others()), toolbox.specs, session.take_steering, output_schema
         )
-        limits = Limits(settings.max_rounds or rounds, settings.max_cost)
-        return Agent(provider, CallRunner(registry, context, policy, permissions), inputs, limits, account)
+        limits = Limits(settings.max_rounds or rounds, spent)
+        recovery = Recovery(provider, [partial(fallback, make) for make in fallbacks(settings)])
+        return Agent(
+            recovery, CallRunner(registry, context, policy, permissions, settings.redact), inputs, limits, account
+        )
 
     session = Session(store, record.id, history, permissions, agent, provider=provider.name, model=provider.model)
     return OpenSession(session, processes, tally, registry)
 
 
-def _cost(settings: Settings, choice: Choice, model: str, usage: Usage) -> float | None:
-    """The USD of one request; a vendor may answer as a ``model`` that only it knows, then the one asked for counts."""
+def _cost(settings: Settings, choice: Choice, model: str, usage: Usage | None) -> float | None:
+    """The USD of one request, None when it is unknown, as without ``usage``.
+
+    A vendor may answer as a ``model`` that only it knows; then the one that was asked for counts.
+    """
     if choice.free:
         return 0.0
+    if usage is None:
+        return None
     for name in dict.fromkeys((model, choice.provider.model)):
         cost = prices.cost(settings.paths.cache, choice.price_vendor, name, usage)
         if cost is not None:

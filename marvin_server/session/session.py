@@ -13,10 +13,11 @@ from marvin_server.errors import MarvinError, StoreError, UsageError
 from marvin_server.events import Decision, Event, Failure, MessageFinished, TurnFinished, TurnStarted
 from marvin_server.messages import Message, Usage, new_id, user_message
 from marvin_server.session.store import Store
+from marvin_server.session.transcript import answered
 
 WhenBusy = Literal["reject", "queue", "steer"]
 # A subscriber that comes later is given this many of the latest events at most; the transcript is in the store.
-_KEPT_EVENTS = 4096
+_KEPT_EVENTS = 256
 
 
 class Subscription:
@@ -85,13 +86,17 @@ class Session:
         self._queue: deque[tuple[str, Message]] = deque()
         self._steering: list[Message] = []
         self._turn: tuple[str, asyncio.Task[None]] | None = None
+        self._closed = False
 
     def submit(self, prompt: str, when_busy: WhenBusy = "reject") -> str:
         """Start a turn and return its id; the prompt is on disk by then (else ``StoreError``, and nothing started).
 
-        While a turn runs, ``queue`` starts this one after it, ``steer`` hands the prompt to the running turn before
-        its next round (and returns that turn's id), ``reject`` raises ``UsageError``.
+        While a turn runs, ``queue`` starts this one after it; ``steer`` hands the prompt to the running turn before
+        its next round and returns that turn's id, or starts a turn of its own after it when it was too late; ``reject``
+        raises ``UsageError``, as everything does once the session is closed.
         """
+        if self._closed:
+            raise UsageError("the session is closed")
         message = user_message(prompt)
         turn_id = new_id()
         if self._turn is None:
@@ -123,8 +128,16 @@ class Session:
         """
         backlog = [] if from_seq is None else [kept for kept in self._kept if kept[0] >= from_seq]
         subscription = Subscription(backlog)
-        self._subscriptions.append(subscription)
+        if self._closed:
+            subscription.close()
+        else:
+            self._subscriptions.append(subscription)
         return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Send it no more events, and let it end."""
+        self._subscriptions.remove(subscription)
+        subscription.close()
 
     def take_steering(self) -> list[Message]:
         """The prompts that were typed into the running turn, each handed over once."""
@@ -133,7 +146,7 @@ class Session:
 
     async def close(self) -> None:
         """Cancel what runs, deny what is asked, and let every subscription end. The store is left open."""
-        self._queue.clear()
+        self._closed = True
         self._permissions.deny_all("shutdown")
         if self._turn is not None:
             task = self._turn[1]
@@ -156,7 +169,7 @@ class Session:
         """Drive the agent and keep what it says; ``end`` holds how the turn ended."""
         turn_id = end[0].turn_id
         try:
-            async with aclosing(self._agent().run(turn_id, tuple(self._history))) as events:
+            async with aclosing(self._agent().run(turn_id, answered(self._history))) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished):
                         end[0] = event
@@ -175,7 +188,7 @@ class Session:
         self._publish(end)
         # Prompts that came too late to steer go before the queue.
         self._queue.extendleft((new_id(), message) for message in reversed(self.take_steering()))
-        if self._queue:
+        if self._queue and not self._closed:
             turn_id, prompt = self._queue.popleft()
             try:
                 self._start(turn_id, prompt)

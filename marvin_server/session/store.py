@@ -82,6 +82,7 @@ class Store:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
         self._db = connection
+        self._owned: int | None = None
 
     @classmethod
     def open(cls, path: Path) -> "Store":
@@ -105,15 +106,37 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Let go of the file. What was written stays written without it."""
+        """Let go of the file and of the sessions that were owned. What was written stays written without it."""
         self._db.close()
+        if self._owned is not None:
+            os.close(self._owned)
+            self._owned = None
+
+    def own(self, session_id: str) -> None:
+        """Make this process the only one that runs turns in the session, until it ends or closes the store.
+
+        Raises ``StoreError`` while another process owns it. One file holds the locks of all sessions, a byte for each,
+        so that the system lets go of them when a process dies.
+        """
+        import fcntl
+
+        try:
+            if self._owned is None:
+                place = self._path.with_name(f"{self._path.name}-owners")
+                self._owned = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.lockf(self._owned, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(session_id[:15], 16))
+        except (BlockingIOError, PermissionError):
+            raise StoreError(f"another marvin is at work in session {session_id}: wait for it, or end it") from None
+        except OSError as error:
+            raise StoreError(f"{self._path}-owners cannot be used ({error.strerror})") from None
 
     def create_session(
         self, cwd: str, provider: str, model: str, title: str = "", parent_id: str | None = None
     ) -> SessionRecord:
         """Start an empty session; without a ``title`` its first prompt becomes that. ``parent_id`` is a session's."""
         session_id, now = new_id(), _now()
-        row = (session_id, _title(title), storable(cwd), provider, model, now, now, None, parent_id)
+        names = (storable(cwd), storable(provider), storable(model))
+        row = (session_id, _title(title), *names, now, now, None, parent_id)
         with self._transaction():
             self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         return SessionRecord(*row, messages=0)

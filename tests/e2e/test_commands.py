@@ -68,7 +68,7 @@ def test_doctor_warns_of_another_marvin_that_comes_first(marvin: Marvin, tmp_pat
 
 def test_models_lists_every_provider_with_price_and_context(marvin: Marvin) -> None:
     rows = {row["provider"]: row for row in json.loads(marvin("models", "--json").stdout)}
-    assert set(rows) == {"gemini", "groq", "openai", "openai-compat", "offline"}
+    assert {"gemini", "groq", "openai", "openai-compat", "offline"} <= set(rows)
     assert (rows["openai"]["model"], rows["openai"]["context"], rows["openai"]["input"]) == ("gpt-5.1", 400_000, 1.25)
     table = marvin("models", env={"OPENAI_COMPAT_MODEL": "nobody/knows"}).stdout
     assert "nobody/knows" in table

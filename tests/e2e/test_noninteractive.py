@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import stat
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from tests.e2e.command import Marvin
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Delivery, Reply, Said, Tokens
+from tests.servers.reply import Call, Delivery, Reply, Said, Thought, Tokens
 from tests.servers.scenarios import calls, says
 
 GREETING = "Hello, wörld! 🌍"
@@ -563,3 +564,162 @@ def test_an_interactive_start_says_that_it_is_not_there_yet(marvin: Marvin) -> N
     done = marvin()
     assert done.exit_code == 2
     assert "--non-interactive" in done.stderr
+
+
+def test_a_signal_before_anything_was_asked_ends_with_the_cost(marvin: Marvin) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        running = marvin.start("--non-interactive", "--verbose")
+        running.write("half a prompt")
+        wait_for_read(running.pid)
+        running.send_signal(number)
+        done = running.wait()
+        assert (done.exit_code, done.cost, done.stdout) == (130, COST_FREE, "")
+
+
+def wait_for_read(pid: int) -> None:
+    """Wait until the process sleeps in a read of its standard input."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        syscall = Path(f"/proc/{pid}/syscall").read_text().split()
+        if syscall[:2] == ["0", "0x0"]:
+            return
+    raise AssertionError("the command does not read its standard input")
+
+
+def test_a_reader_that_does_not_read_does_not_keep_the_command_from_ending(
+    marvin: Marvin, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> None:
+    import subprocess
+
+    model_server.play([Reply(Said(("x" * 300_000,)), delivery=Delivery(stall_after=3))])
+    command = [Path(sys.executable).with_name("marvin"), *ASK]
+    environ = {**os.environ, **model_environ}
+    with subprocess.Popen(
+        command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        model_server.wait_for_request()
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"x"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 130
+        assert process.stderr is not None
+        assert process.stderr.read().splitlines()[-1].startswith(b"MARVIN_COST:")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "http://127.0.0.1:9/x.json"},
+        {"$ref": "file:///etc/passwd"},
+        {"$ref": "#/nope"},
+        {"properties": {"a": {"$ref": "other.json"}}},
+    ],
+)
+def test_a_schema_that_leads_out_of_its_file_is_refused_before_anything_is_asked(
+    ask: Any, model_server: ThreadedModelServer, tmp_path: Path, schema: dict[str, Any]
+) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(schema))
+    done = ask("--output-schema", path)
+    assert (done.exit_code, done.stdout, len(model_server.requests)) == (2, "", 0)
+    assert "$ref" in done.stderr
+
+
+@pytest.mark.parametrize("answer", ["NaN", "[" * 100_000 + "]" * 100_000])
+def test_an_answer_that_cannot_be_checked_is_never_printed(
+    ask: Any, model_server: ThreadedModelServer, tmp_path: Path, answer: str
+) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text("{}")
+    model_server.play([says(answer)])
+    for form in ("text", "final"):
+        done = ask("--output-schema", path, "--output", form)
+        assert (done.exit_code, done.stdout) == (1, "")
+    for form in ("json", "stream-json"):
+        (line,) = ask("--output-schema", path, "--output", form).stdout.splitlines()
+        report = json.loads(line)
+        assert (report.get("answer", ""), report["error"]["kind"]) == ("", "SchemaMismatch")
+
+
+@pytest.mark.parametrize("form", ["json", "stream-json"])
+def test_a_wrong_option_is_told_in_the_form_that_was_asked_for(marvin: Marvin, form: str) -> None:
+    done = marvin("--non-interactive", "--output", form, "--bogus")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "UsageError"
+
+
+@pytest.mark.parametrize("option", ["--resume", "--working-dir", "--output-schema", "--config", "--model"])
+def test_an_empty_value_is_a_mistake(ask: Any, model_server: ThreadedModelServer, option: str) -> None:
+    done = ask(option, "")
+    assert (done.exit_code, len(model_server.requests)) == (2, 0)
+    assert f"argument {option}: it must not be empty" in done.stderr
+
+
+@pytest.mark.parametrize("parts", [("\n\n",), ("   ",), (Thought("Hm."),)], ids=["newlines", "blanks", "a thought"])
+def test_an_answer_that_says_nothing_is_an_error_but_paid_for(
+    ask: Any, model_server: ThreadedModelServer, parts: tuple[Any, ...]
+) -> None:
+    model_server.play([Reply(Said(parts))])
+    done = ask("--output", "final")
+    assert (done.exit_code, done.stdout.strip(), done.cost["llm_turns"]) == (1, "", 1)
+    assert "empty answer" in done.stderr
+
+
+def test_a_session_has_one_process_at_work_at_a_time(
+    ask: Any, marvin: Marvin, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> None:
+    session = json.loads(ask("--output", "json").stdout)["sessionId"]
+    model_server.play([Reply(Said(("Slowly ", "...")), delivery=Delivery(stall_after=2))])
+    first = marvin.start("--non-interactive", "--prompt", "one", "--resume", session, env=model_environ)
+    first.read_until("Slowly")
+    second = ask("--resume", session)
+    assert (second.exit_code, second.stdout) == (1, "")
+    assert f"another marvin is at work in session {session}" in second.stderr
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    model_server.play("text")
+    assert ask("--resume", session).exit_code == 0
+
+
+def test_a_message_with_too_many_calls_is_answered_in_full_but_run_in_part(
+    ask: Any, model_server: ThreadedModelServer
+) -> None:
+    many = tuple(Call("get_working_dir", "{}", id=f"call_{number}") for number in range(300))
+    model_server.play([Reply(Said(many)), says("Done.")])
+    done = ask()
+    assert done.stdout.splitlines()[0].endswith("get_working_dir, and 250 more")
+    answers = [m["content"] for m in model_server.requests[1].json["messages"] if m["role"] == "tool"]
+    assert [answer.startswith("Not run") for answer in answers] == [False] * 128 + [True] * 172
+
+
+@pytest.mark.parametrize("tokens", [Tokens(2**63, 2**63), Tokens(-5, -5)])
+def test_impossible_usage_costs_nobody_a_turn(ask: Any, model_server: ThreadedModelServer, tokens: Tokens) -> None:
+    model_server.play([Reply(Said(("Fine.",), tokens=tokens))])
+    assert (done := ask()).exit_code == 0, done.stderr
+
+
+def test_secrets_are_blotted_out_of_what_tools_say_and_of_the_log(
+    ask: Any, model_server: ThreadedModelServer, home: Path
+) -> None:
+    call = Call("run_command", '{"command": "cat key.txt; exit 3"}')
+    model_server.play([calls(call), says("ok")])
+    cwd = home / "project"
+    cwd.mkdir()
+    (cwd / "key.txt").write_text("the key is ghp_0123456789\n")
+    done = ask("--output", "stream-json", "--verbose", env={"GITHUB_TOKEN": "ghp_0123456789"}, cwd=cwd)
+    assert "the key is ***" in done.stdout
+    assert "ghp_0123456789" not in done.stdout + done.stderr + model_server.requests[1].body.decode()
+
+
+def test_the_cost_limit_holds_for_the_whole_session(
+    marvin: Marvin, model_server: ThreadedModelServer, home: Path
+) -> None:
+    catalog = home / "marvin" / "config" / "vendors"
+    catalog.mkdir(parents=True)
+    vendor = {"wire_api": "openai_chat", "base_url": model_server.url, "default_model": "gpt-4o-mini"}
+    (catalog / "gateway.json").write_text(json.dumps({**vendor, "title": "A gateway", "price_vendor": "openai"}))
+    model_server.play([Reply(Said(("Dear.",), tokens=Tokens(2_000_000, 0)))])
+    run = (*ASK, "--provider", "gateway", "--max-cost", "0.2")
+    first, second = marvin(*run), marvin(*run, "--continue")
+    assert (first.exit_code, second.exit_code, len(model_server.requests)) == (0, 4, 1)
+    assert "the cost limit is reached" in second.stderr

@@ -2,16 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from marvin_server import settings
-from marvin_server.errors import RateLimited, UsageError
+from marvin_server.errors import BadRequest, UsageError
 from marvin_server.events import (
     Event,
+    MessageDelta,
     MessageFinished,
     PermissionRequested,
     PermissionResolved,
@@ -22,6 +23,7 @@ from marvin_server.events import (
     TurnStarted,
 )
 from marvin_server.messages import Message, Text, ToolCall, ToolResult, Usage
+from marvin_server.providers.base import ModelRequest, StreamEvent
 from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.session import Subscription
@@ -202,11 +204,11 @@ async def test_cancelled_before_its_first_step_a_turn_still_ends(opener: Opener)
 
 
 async def test_a_provider_error_fails_the_turn_and_keeps_the_text(opener: Opener, store: Store) -> None:
-    opened = opener(Scripted(["Some text", RateLimited("slow down", status=429)]))
+    opened = opener(Scripted(["Some text", BadRequest("not like this", status=400)]))
     subscription = opened.session.subscribe()
     opened.session.submit("go")
     events = await finish(subscription)
-    assert stop(events) == ("failed", "RateLimited")
+    assert stop(events) == ("failed", "BadRequest")
     assert store.history(opened.session.id)[-1].text == "Some text"
 
 
@@ -359,3 +361,45 @@ async def test_a_session_goes_on_where_it_was_left(opener: Opener) -> None:
     resumed.session.submit("two")
     await finish(resumed.session.subscribe(from_seq=1))
     assert [message.text for message in provider.requests[0].history] == ["one", "hello", "two"]
+
+
+async def test_cancelled_twice_the_history_is_still_valid(opener: Opener, store: Store) -> None:
+    stubborn = call("run_command", json.dumps({"command": "trap '' TERM; echo up; sleep 60"}))
+    opened = opener(Scripted([stubborn], ["again"]), approve="all")
+    subscription = opened.session.subscribe()
+    opened.session.submit("go")
+    await wait_for(subscription, ToolOutput)
+    opened.session.cancel()
+    await asyncio.sleep(0)
+    opened.session.cancel()
+    assert stop(await finish(subscription))[0] == "cancelled"
+    assert paired(store.history(opened.session.id))
+
+
+async def test_a_closed_session_starts_nothing_any_more(opener: Opener) -> None:
+    provider = Scripted([call("run_command", '{"command": "true"}')], ["late"])
+    opened = opener(provider)
+    subscription = opened.session.subscribe()
+    opened.session.submit("go")
+    await wait_for(subscription, PermissionRequested)
+    opened.session.submit("and this", "steer")
+    opened.session.submit("and that", "queue")
+    await opened.session.close()
+    assert stop(await finish(subscription)) == ("cancelled", None)
+    assert len(provider.requests) == 1
+    with pytest.raises(UsageError):
+        opened.session.submit("more")
+    assert [event async for event in opened.session.subscribe()] == []
+
+
+async def test_a_crash_of_the_provider_keeps_the_text_that_arrived(opener: Opener, store: Store) -> None:
+    class Crashing(Scripted):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
+            yield MessageDelta("m1", "Half")
+            raise KeyError("a bug")
+
+    opened = opener(Crashing())
+    subscription = opened.session.subscribe()
+    opened.session.submit("go")
+    assert stop(await finish(subscription)) == ("failed", "InternalError")
+    assert store.history(opened.session.id)[-1].text == "Half"

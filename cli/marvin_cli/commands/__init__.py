@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from marvin_cli.main import Parser
+from marvin_cli.arguments import Parser
 from marvin_server import settings
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.sanitise import one_line, printable
