@@ -1,6 +1,7 @@
 # What people and CI call. Every target sets up what it needs in .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
+COPILOT := @github/copilot@1.0.102
 PROMPT ?= Where are the exit codes of the non-interactive command defined?
 
 .PHONY: run test check fix bench clean
@@ -38,4 +39,6 @@ clean:
 .venv/developer: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --prefix .cache/copilot $(COPILOT); \
+	  else echo "npm is not there: the tests of the Copilot provider are left out"; fi
 	@touch $@

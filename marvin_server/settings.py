@@ -14,6 +14,7 @@ from marvin_server.paths import Paths
 
 Approve = Literal["all", "rules", "none"]
 Sandbox = Literal["auto", "on", "off"]
+Effort = Literal["none", "low", "medium", "high"]
 
 _SECRET_NAME = re.compile(
     r"(^|_)((SECRETS?|PASSPHRASE|CREDENTIALS?|AUTH|WEBHOOKS?)(_|$)|(API)?(KEYS?|TOKENS?|COOKIE|PAT)$)"
@@ -39,7 +40,7 @@ class Settings:
     model: str | None = None
     default_model: str | None = None
     provider_order: tuple[str, ...] = ("anthropic", "openai", "gemini", "openai-compat", "groq")
-    fallback: tuple[str, ...] = ()
+    fallback: tuple[str, ...] | None = None
     profile: str = "default"
     tools: tuple[str, ...] = ("core",)
     approve: Approve | None = None
@@ -49,6 +50,7 @@ class Settings:
     max_cost: float | None = None
     request_timeout: float | None = None
     stall_timeout: float = 60.0
+    thinking: Effort | None = None
     ntfy_server: str = "https://ntfy.sh"
     warnings: tuple[str, ...] = ()
 
@@ -161,6 +163,7 @@ _SETTINGS: Mapping[str, Callable[[object], Any]] = {
     "max_cost": _amount,
     "request_timeout": _amount,
     "stall_timeout": _amount,
+    "thinking": _one_of("none", "low", "medium", "high"),
     "ntfy_server": _url,
 }
 # A restriction that cannot be read must not become a freedom: what such a setting is then.
@@ -171,6 +174,7 @@ _VARIABLES = {
     "MARVIN_MODEL": "model",
     "MARVIN_PROFILE": "profile",
     "MARVIN_READONLY": "readonly",
+    "MARVIN_THINKING": "thinking",
 }
 
 

@@ -61,6 +61,8 @@ def home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("MARVIN_HOME", str(folder / "marvin"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    # Nobody listens there: an Ollama of the person's own must not answer a test.
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     for kind, place in {
         "CONFIG": ".config",
         "DATA": ".local/share",

@@ -25,6 +25,7 @@ from marvin_server.events import (
 )
 from marvin_server.messages import Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage, new_id
 from marvin_server.providers.base import ModelRequest, Provider
+from marvin_server.settings import Effort
 
 _ANSWER_NOW = "\n\nThe limit of rounds is reached. Call no more tools: answer now with what you know."
 
@@ -33,13 +34,15 @@ class Inputs(Struct, frozen=True):
     """What each round asks the session for, since a tool call may have changed it.
 
     ``system`` is the system prompt, ``tools`` what may be called, ``steering`` the prompts that the person typed into
-    the running turn (each is handed over once). ``schema`` is what the final answer must match, where that is asked.
+    the running turn (each is handed over once). ``schema`` is what the final answer must match, where that is asked;
+    ``effort`` is how much the model shall think.
     """
 
     system: Callable[[], str]
     tools: Callable[[], Sequence[ToolSpec]]
     steering: Callable[[], Sequence[Message]]
     schema: Mapping[str, Any] | None = None
+    effort: Effort | None = None
 
 
 class Limits(Struct, frozen=True):
@@ -119,7 +122,7 @@ class Agent:
 
     async def _round(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
         calls: tuple[ToolCall, ...] = ()
-        request = ModelRequest(self._inputs.system(), tuple(messages), self._inputs.tools(), self._inputs.schema)
+        request = self._request(messages, self._inputs.system(), self._inputs.tools())
         async with aclosing(self._ask(request)) as events:
             async for event in events:
                 if isinstance(event, MessageFinished):
@@ -140,7 +143,7 @@ class Agent:
 
     async def _last_round(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
         """Ask for an answer without tools; a model that calls some all the same is not heard."""
-        request = ModelRequest(self._inputs.system() + _ANSWER_NOW, tuple(messages), (), self._inputs.schema)
+        request = self._request(messages, self._inputs.system() + _ANSWER_NOW, ())
         async with aclosing(self._ask(request)) as events:
             async for event in events:
                 if not isinstance(event, MessageFinished):
@@ -148,6 +151,9 @@ class Agent:
                 elif answer := tuple(part for part in event.message.parts if not isinstance(part, ToolCall)):
                     yield MessageFinished(replace(event.message, parts=answer, finish="stop"))
         self._stop = "round_limit"
+
+    def _request(self, messages: Sequence[Message], system: str, tools: Sequence[ToolSpec]) -> ModelRequest:
+        return ModelRequest(system, tuple(messages), tools, self._inputs.schema, self._inputs.effort)
 
     async def _ask(self, request: ModelRequest) -> AsyncGenerator[Event]:
         """One model request and what it cost, asked again as often as the recovery says.

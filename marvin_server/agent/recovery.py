@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -30,17 +31,21 @@ class Step(Struct, frozen=True):
 
 
 class Recovery:
-    """The provider of one turn, and those that follow when it fails, each made when its time comes.
+    """The provider of one turn, and those that follow when it fails, each found and made when its time comes.
 
     A rate limit (429, 529, 503 with Retry-After) is waited out as long as the vendor asks, else 1, 2 and 4 s, three
     times. Then, and at once for network, key and server errors, the next of ``fallbacks`` answers. What is wrong with
     the request itself, no other provider can mend.
     """
 
-    def __init__(self, provider: Provider, fallbacks: Sequence[Callable[[], Provider]] = ()) -> None:
+    def __init__(self, provider: Provider, fallbacks: Callable[[], Sequence[Callable[[], Provider]]]) -> None:
         self.provider = provider
-        self._fallbacks = list(fallbacks)
+        self._find_fallbacks = fallbacks
         self._waited = 0
+
+    @cached_property
+    def _fallbacks(self) -> list[Callable[[], Provider]]:
+        return list(self._find_fallbacks())
 
     def after(self, error: ProviderError) -> Step | None:
         """The next step after ``error``, having made ``provider`` the one to ask; None when nothing is left to try."""

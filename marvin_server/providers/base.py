@@ -1,14 +1,14 @@
 """The contract that every provider keeps."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from marvin_server.events import MessageDelta, MessageFinished, Notice, ThoughtDelta, ThoughtFinished
 from marvin_server.messages import Message, ToolSpec
+from marvin_server.settings import Effort
 
-Effort = Literal["none", "low", "medium", "high"]
 StreamEvent = MessageDelta | ThoughtDelta | ThoughtFinished | Notice | MessageFinished
 
 

@@ -18,7 +18,7 @@ from marvin_server.errors import (
 )
 
 _OVERFLOW = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context|context (length|window|size)|too many tokens"
+    r"context_length_exceeded|exceed_context_size|maximum context|context (length|window|size|limit)|too many tokens"
     r"|(prompt|input) is too long|maximum number of (input )?tokens|request.too.large|reduce the length",
     re.IGNORECASE,
 )
@@ -29,7 +29,10 @@ _STATUS_OF_WORD = {
     "overloaded": 529,
     "authentication": 401,
     "permission": 403,
+    "not_found": 404,
     "invalid_request": 400,
+    "invalid_prompt": 400,
+    "context_length": 400,
     "timeout": 504,
 }
 _LONGEST = 300

@@ -3,22 +3,24 @@
 Format: https://platform.openai.com/docs/api-reference/chat/create.
 """
 
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from marvin_server.messages import Image, Message, Text, ToolCall, ToolResult, ToolSpec
 from marvin_server.providers.base import ModelRequest
+from marvin_server.providers.past_calls import arguments, tool_name
+from marvin_server.providers.wire_json import dump
 
 Item = Mapping[str, Any]
+
+_ECHOED = ("reasoning_content", "reasoning_details")
 
 
 def encode(request: ModelRequest, *, provider: str, model: str, quirks: Sequence[str]) -> bytes:
     """The JSON body of ``request``.
 
-    What ``provider`` itself left in ``Message.vendor`` goes back to it. Unpaired surrogates, which JSON cannot carry,
-    become U+FFFD. Quirks: ``no_stream_options`` and ``no_json_schema`` leave out what the vendor refuses.
+    What ``provider`` itself left in ``Message.vendor`` goes back to it. Quirks: ``no_stream_options`` and
+    ``no_json_schema`` leave out what the vendor refuses, ``reasoning_object`` asks for effort as OpenRouter wants it.
     """
     body: dict[str, Any] = {"model": model, "messages": list(_messages(request, provider)), "stream": True}
     if "no_stream_options" not in quirks:
@@ -28,16 +30,10 @@ def encode(request: ModelRequest, *, provider: str, model: str, quirks: Sequence
     if request.output_schema is not None and "no_json_schema" not in quirks:
         schema = {"name": "answer", "schema": request.output_schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return mend_surrogates(text).encode()
-
-
-def mend_surrogates(text: str) -> str:
-    """The text with pairs of surrogates made characters and unpaired ones U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if request.effort is not None:
+        effort = {"effort": request.effort}
+        body |= {"reasoning": effort} if "reasoning_object" in quirks else {"reasoning_effort": request.effort}
+    return dump(body)
 
 
 def _messages(request: ModelRequest, provider: str) -> Iterator[Item]:
@@ -66,29 +62,19 @@ def _content(message: Message) -> str | list[Item]:
 
 
 def _assistant(message: Message, provider: str) -> Iterator[Item]:
-    vendor = dict(message.vendor or {}) if message.provider == provider else {}
-    extras: Mapping[str, Any] = vendor.pop("tool_calls", {})
+    vendor = message.vendor or {} if message.provider == provider else {}
+    extras: Mapping[str, Any] = vendor.get("tool_calls", {})
     item: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     if message.tool_calls:
         item["tool_calls"] = [_call(call, extras.get(call.id, {})) for call in message.tool_calls]
     # An assistant message of thoughts alone has nothing that a vendor would accept.
     if message.text or message.tool_calls:
-        yield item | vendor
+        yield item | {field: vendor[field] for field in _ECHOED if field in vendor}
 
 
 def _call(call: ToolCall, extra: Item) -> Item:
-    function = {"name": re.sub(r"[^A-Za-z0-9_-]", "_", call.name) or "unknown", "arguments": _arguments(call.arguments)}
+    function = {"name": tool_name(call.name), "arguments": arguments(call.arguments)}
     return {"id": call.id, "type": "function", "function": function, **extra}
-
-
-def _arguments(text: str) -> str:
-    """Arguments as vendors accept them back: the model's own text, in an object of one field if it is not an object."""
-    try:
-        if isinstance(json.loads(text), dict):
-            return text
-    except (ValueError, RecursionError):
-        pass
-    return json.dumps({"not_an_object": text}, ensure_ascii=False)
 
 
 def _results(message: Message) -> Iterator[Item]:

@@ -1,11 +1,12 @@
 """Tool calls put together from the deltas of an OpenAI-style stream, with every liberty that vendors take."""
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from marvin_server.messages import ToolCall, new_id
+from marvin_server.providers.draft import Draft
+from marvin_server.providers.wire_json import fields
 
 
 @dataclass(slots=True)
@@ -32,10 +33,9 @@ class CallDeltas:
 
     def add(self, delta: Mapping[str, Any]) -> None:
         """Take one item of ``delta.tool_calls``."""
-        function: Any = delta.get("function")
-        fields = cast("dict[str, Any]", function) if isinstance(function, dict) else {}
-        index, given_id, name = delta.get("index"), str(delta.get("id") or ""), str(fields.get("name") or "")
-        given = fields.get("arguments")
+        function = fields(delta.get("function"))
+        index, given_id, name = delta.get("index"), str(delta.get("id") or ""), str(function.get("name") or "")
+        given = function.get("arguments")
         arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
         index = index if isinstance(index, int) else None
         call = self._find(index, given_id)
@@ -49,17 +49,14 @@ class CallDeltas:
             call.arguments.append(arguments)
         call.extra = delta.get("extra_content") or call.extra
 
-    def finish(self, taken_ids: Container[str]) -> tuple[tuple[ToolCall, ...], Mapping[str, Any]]:
-        """The calls, with ids that are unique and not in ``taken_ids``; and by id what the vendor wants back."""
-        calls: dict[str, ToolCall] = {}
+    def finish(self, draft: Draft) -> Mapping[str, Any]:
+        """Add the calls to ``draft``; by id, what the vendor wants back with them."""
         extras: dict[str, Any] = {}
         for call in self._calls:
-            unusable = not call.id or call.id in calls or call.id in taken_ids
-            call_id = f"call_{new_id()}" if unusable else call.id
-            calls[call_id] = ToolCall(call_id, call.name, "".join(call.arguments) or "{}")
+            call_id = draft.call(call.id, call.name, "".join(call.arguments))
             if call.extra:
                 extras[call_id] = {"extra_content": call.extra}
-        return tuple(calls.values()), extras
+        return extras
 
     def _find(self, index: int | None, given_id: str) -> _Call | None:
         """The latest call that a delta with this index and id may go on with."""

@@ -4,14 +4,48 @@ Format: https://platform.openai.com/docs/api-reference/chat/streaming, and what 
 """
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal
 
-from marvin_server.events import MessageDelta, ThoughtDelta, ThoughtFinished
-from marvin_server.messages import Finish, Message, Part, Text, Thinking, Usage, new_id
+import msgspec
+from msgspec import Struct
+
+from marvin_server.events import MessageFinished
+from marvin_server.messages import Finish, Usage
+from marvin_server.providers.base import StreamEvent
+from marvin_server.providers.draft import Delta, Draft
 from marvin_server.providers.openai_calls import CallDeltas
+from marvin_server.providers.wire_json import count, fields, objects
 
 Fields = dict[str, Any]
-Delta = MessageDelta | ThoughtDelta | ThoughtFinished
+
+
+class _PlainDelta(Struct, forbid_unknown_fields=True):
+    """A delta with nothing but text; msgspec refuses any other."""
+
+    content: str
+    role: str | None = None
+    refusal: None = None
+    reasoning: None = None
+    reasoning_content: None = None
+    tool_calls: None = None
+    function_call: None = None
+
+
+class _PlainChoice(Struct, forbid_unknown_fields=True):
+    delta: _PlainDelta
+    index: int = 0
+    finish_reason: None = None
+    native_finish_reason: None = None
+    logprobs: None = None
+
+
+class _PlainChunk(Struct):
+    choices: tuple[_PlainChoice]
+    usage: None = None
+    x_groq: None = None
+    error: None = None
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+
 
 _FINISH: Mapping[str, Finish] = {
     "length": "length",
@@ -22,108 +56,87 @@ _FINISH: Mapping[str, Finish] = {
 
 
 class Reply:
-    """The reply so far. ``finished`` says that the vendor has told why it ended."""
+    """See ``answers.Reply``. ``model`` is the message's when the vendor does not say which one answered."""
 
-    def __init__(self, quirks: Sequence[str]) -> None:
-        self.finished = False
-        self._tokens: Usage | None = None
-        self._id = new_id()
+    def __init__(self, provider: str, model: str, taken_ids: Container[str], quirks: Sequence[str]) -> None:
+        self.whole = False
+        self.ended = False
+        self._provider = provider
+        self._model = model
         self._quirks = quirks
-        self._parts: list[Part] = []
-        self._thought: list[str] = []
-        self._text: list[str] = []
+        self._draft = Draft(taken_ids)
+        self._plain = msgspec.json.Decoder(_PlainChunk)
         self._calls = CallDeltas()
+        self._told_model = ""
+        self._tokens: Usage | None = None
         self._finish: Finish = "stop"
-        self._model = ""
         self._reasoning_content: list[str] = []
         self._reasoning_details: list[Fields] = []
 
-    def read(self, chunk: Fields) -> list[Delta]:
-        """Take one chunk, or the one object of an answer that is not streamed, and return what is new in it."""
-        if not self._model and isinstance(model := chunk.get("model"), str):
-            self._model = model
-        if usage := _fields(chunk.get("usage")) or _fields(_fields(chunk.get("x_groq")).get("usage")):
+    def read(self, chunk: Fields) -> Sequence[Delta]:
+        """See ``answers.Reply``."""
+        if not self._told_model and isinstance(model := chunk.get("model"), str):
+            self._told_model = model
+        if usage := fields(chunk.get("usage")) or fields(fields(chunk.get("x_groq")).get("usage")):
             self._tokens = _usage(usage)
-        new: list[Delta] = []
-        for choice in _items(chunk.get("choices"))[:1]:
-            self._read_delta(_fields(choice.get("delta" if "delta" in choice else "message")), new)
+        for choice in objects(chunk.get("choices"))[:1]:
+            self._read_delta(fields(choice.get("delta" if "delta" in choice else "message")))
             if reason := choice.get("finish_reason"):
-                self.finished = True
+                self.whole = True
                 self._finish = _FINISH.get(str(reason).lower(), "stop")
-        return new
+        return self._draft.take()
 
-    def end(self) -> list[Delta]:
-        """What the end of the stream completes."""
-        new: list[Delta] = []
-        self._end_thought(new)
-        return new
+    def glance(self, data: str) -> Sequence[Delta] | None:
+        """What is new in a chunk that only adds text, as nearly all do, read ten times faster; None for any other."""
+        if not self._told_model:
+            return None
+        try:
+            chunk = self._plain.decode(data)
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            return None
+        self._draft.say(chunk.choices[0].delta.content)
+        return self._draft.take()
 
-    def message(self, provider: str, model: str, taken_ids: Container[str]) -> Message:
-        """The whole message. ``model`` is its model when the vendor did not say; no call has an id of ``taken_ids``."""
-        calls, extras = self._calls.finish(taken_ids)
+    def end(self) -> Sequence[StreamEvent]:
+        """See ``answers.Reply``."""
+        extras = self._calls.finish(self._draft)
         vendor: Fields = {"tool_calls": extras} if extras else {}
         if self._reasoning_content and "echo_reasoning_content" in self._quirks:
             vendor["reasoning_content"] = "".join(self._reasoning_content)
         if self._reasoning_details:
             vendor["reasoning_details"] = self._reasoning_details
-        return Message(
-            "assistant",
-            (*self._parts, *self._text_part(), *calls),
-            id=self._id,
-            finish="tool_calls" if calls and self._finish == "stop" else self._finish,
-            provider=provider,
-            model=self._model or model,
+        message = self._draft.message(
+            finish=self._finish,
+            provider=self._provider,
+            model=self._told_model or self._model,
             usage=self._tokens,
-            vendor=vendor or None,
+            vendor=vendor,
         )
+        return (*self._draft.take(), MessageFinished(message))
 
-    def _read_delta(self, delta: Fields, new: list[Delta]) -> None:
+    def _read_delta(self, delta: Fields) -> None:
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str):
             self._reasoning_content.append(thought)
-            self._think(thought, new)
+            self._draft.think(thought)
         content = delta.get("content") or delta.get("refusal")
         if isinstance(content, str):
-            self._say(content, new)
+            self._draft.say(content)
         elif content:
-            self._read_parts(content, new)
-        for call in _items(delta.get("tool_calls")):
+            self._read_parts(content)
+        for call in objects(delta.get("tool_calls")):
             self._calls.add(call)
         if "echo_reasoning_details" in self._quirks:
-            for detail in _items(delta.get("reasoning_details")):
+            for detail in objects(delta.get("reasoning_details")):
                 self._keep_detail(detail)
 
-    def _read_parts(self, content: object, new: list[Delta]) -> None:
+    def _read_parts(self, content: object) -> None:
         """Content as a list of typed parts; Mistral nests thoughts in them."""
-        for part in _items(content):
+        for part in objects(content):
             thoughts = part.get("thinking")
-            for item in [{"text": thoughts}] if isinstance(thoughts, str) else _items(thoughts):
-                self._think(str(item.get("text") or ""), new)
-            if text := part.get("text"):
-                self._say(str(text), new)
-
-    def _think(self, text: str, new: list[Delta]) -> None:
-        if self._text:
-            self._parts += self._text_part()
-            self._text = []
-        self._thought.append(text)
-        new.append(ThoughtDelta(self._id, text))
-
-    def _say(self, text: str, new: list[Delta]) -> None:
-        if self._thought:
-            self._end_thought(new)
-        self._text.append(text)
-        new.append(MessageDelta(self._id, text))
-
-    def _end_thought(self, new: list[Delta]) -> None:
-        if self._thought:
-            text = "".join(self._thought)
-            self._thought = []
-            self._parts.append(Thinking(text))
-            new.append(ThoughtFinished(self._id, text))
-
-    def _text_part(self) -> tuple[Part, ...]:
-        return (Text("".join(self._text)),) if self._text else ()
+            for item in [{"text": thoughts}] if isinstance(thoughts, str) else objects(thoughts):
+                self._draft.think(str(item.get("text") or ""))
+            self._draft.say(str(part.get("text") or ""))
 
     def _keep_detail(self, detail: Fields) -> None:
         """Keep OpenRouter's reasoning blocks in their order, the fragments of one block joined."""
@@ -138,27 +151,13 @@ class Reply:
                 last[name] = value
 
 
-def _fields(value: object) -> Fields:
-    return cast("Fields", value) if isinstance(value, dict) else {}
-
-
-def _items(value: object) -> list[Fields]:
-    """The objects of a list; a bare text counts as a text part."""
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [{"text": item} if isinstance(item, str) else _fields(item) for item in items]
-
-
 def _usage(usage: Fields) -> Usage:
-    details = _fields(usage.get("prompt_tokens_details"))
-    prompt = _count(usage.get("prompt_tokens"))
+    details = fields(usage.get("prompt_tokens_details"))
+    prompt = count(usage.get("prompt_tokens"))
     return Usage(
         input=prompt,
         # Gemini, and gateways to it, count thoughts in the total alone.
-        output=max(_count(usage.get("completion_tokens")), _count(usage.get("total_tokens")) - prompt),
-        cache_read=_count(details.get("cached_tokens")),
-        cache_write=_count(details.get("cache_write_tokens")),
+        output=max(count(usage.get("completion_tokens")), count(usage.get("total_tokens")) - prompt),
+        cache_read=count(details.get("cached_tokens")),
+        cache_write=count(details.get("cache_write_tokens")),
     )
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0

@@ -11,7 +11,9 @@ from marvin_server.providers import vendors
 from marvin_server.providers.base import Provider
 from marvin_server.settings import Settings
 
-OFFLINE = "offline"
+COPILOT, LOCAL, OFFLINE, OLLAMA = "copilot", "local", "offline", "ollama"
+# Providers that no vendor file describes.
+OTHERS = (COPILOT, LOCAL, OFFLINE)
 
 
 class Choice(Struct, frozen=True):
@@ -28,15 +30,23 @@ class Choice(Struct, frozen=True):
 
 def names(settings: Settings) -> tuple[str, ...]:
     """Every provider that ``--provider`` takes."""
-    return (*vendors.names(settings), OFFLINE)
+    return (*vendors.names(settings), *OTHERS)
 
 
 def choose(settings: Settings) -> Choice:
-    """The provider for a session. Raises ``UsageError`` for an unknown name and ``Auth`` where a key is missing."""
+    """The provider for a session: the one that the person named; else Copilot when it is logged in, a vendor with a
+    key, an Ollama that answers, or the offline search.
+
+    Raises ``UsageError`` for an unknown name and ``Auth`` where a key is missing.
+    """
     if settings.provider is not None:
         return named(settings.provider, settings)
+    if copilot_is_ready(settings):
+        return named(COPILOT, settings)
     if usable := vendors.usable(settings):
         return named(usable.name, settings)
+    if ollama_is_ready(settings):
+        return named(OLLAMA, settings)
     notice = "no model is configured, so the offline search answers; `marvin doctor` says how to set one up"
     return replace(named(OFFLINE, settings), notice=notice)
 
@@ -44,10 +54,14 @@ def choose(settings: Settings) -> Choice:
 def fallbacks(settings: Settings) -> tuple[Callable[[], Choice], ...]:
     """Those that answer when the chosen provider fails, in order; each is made when its time comes.
 
-    A model that was asked for by name is the chosen provider's: these use their own.
+    Where the settings name none it is Copilot, if that is logged in. A model that was asked for by name is the chosen
+    provider's: these use their own.
     """
+    following = settings.fallback
+    if following is None:
+        following = (COPILOT,) if settings.provider != COPILOT and copilot_is_ready(settings) else ()
     own = dataclasses.replace(settings, model=None, default_model=None)
-    return tuple(partial(named, name, own) for name in settings.fallback)
+    return tuple(partial(named, name, own) for name in following)
 
 
 def named(name: str, settings: Settings) -> Choice:
@@ -56,7 +70,42 @@ def named(name: str, settings: Settings) -> Choice:
         from marvin_server.providers.offline import Offline
 
         return Choice(Offline(), free=True)
-    vendor = vendors.load(name, settings)
+    if name == LOCAL:
+        from marvin_server.providers import local
+
+        return Choice(local.create(settings), free=True)
+    if name == COPILOT:
+        from marvin_server.providers import copilot
+
+        return Choice(copilot.create(settings))
+    vendor = vendors.load(name, settings, OTHERS)
+    if name == OLLAMA:
+        settings = dataclasses.replace(settings, environ={**settings.environ, "OLLAMA_URL": ollama_address(settings)})
     # Whoever answers at another address sets prices of their own.
     asks = vendor.price_vendor if vendors.url(vendor, settings) == vendor.base_url else None
-    return Choice(vendors.create(vendor, settings), price_vendor=asks)
+    return Choice(vendors.create(vendor, settings), price_vendor=asks, free=vendor.free)
+
+
+def copilot_is_ready(settings: Settings) -> bool:
+    """Whether GitHub Copilot is installed and logged in, found without starting it."""
+    from importlib.util import find_spec
+
+    if find_spec("copilot") is None:
+        return False
+    from marvin_server.providers import copilot
+
+    return copilot.logged_in(settings.environ)
+
+
+def ollama_is_ready(settings: Settings) -> bool:
+    """Whether an Ollama server answers within 200 ms."""
+    from marvin_server.providers import ollama_server
+
+    return ollama_server.answers(ollama_address(settings))
+
+
+def ollama_address(settings: Settings) -> str:
+    """Where the person's Ollama server is. Raises ``UsageError``."""
+    from marvin_server.providers import ollama_server
+
+    return ollama_server.address(settings.environ)

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -13,8 +13,19 @@ from msgspec import Struct
 from marvin_server.errors import UsageError
 
 SUFFIXES = (".json", ".yaml", ".yml")
-WIRE_APIS = MappingProxyType({"openai_chat": "OpenAIChat"})
-_QUIRKS = ("no_stream_options", "no_json_schema", "echo_reasoning_content", "echo_reasoning_details")
+WIRE_APIS = MappingProxyType(
+    {
+        "openai_chat": "OpenAIChat",
+        "openai_responses": "OpenAIResponses",
+        "anthropic": "Anthropic",
+        "ollama": "Ollama",
+    }
+)
+_QUIRKS = (
+    *("no_stream_options", "no_json_schema", "echo_reasoning_content", "echo_reasoning_details"),
+    "reasoning_object",
+)
+_THINKING = ("adaptive", "budget")
 
 
 class Vendor(Struct, frozen=True):
@@ -22,9 +33,15 @@ class Vendor(Struct, frozen=True):
 
     ``wire_api`` names the module that speaks to it. ``url_variable``, ``key_variable`` and ``model_variable`` are
     environment variables; ``key_file`` may begin with ``~/``. ``price_vendor`` is the provider's id in genai-prices.
-    ``contexts`` are sizes in tokens of models that genai-prices lacks. Quirks: ``no_stream_options`` and
-    ``no_json_schema`` leave a field out that the vendor refuses, ``echo_reasoning_content`` and
-    ``echo_reasoning_details`` send a model's reasoning back to it, where the vendor wants that.
+    ``contexts`` are sizes in tokens of models that genai-prices lacks; ``free`` says that answers cost nothing.
+
+    Quirks: ``no_stream_options`` and ``no_json_schema`` leave a field out that the vendor refuses;
+    ``echo_reasoning_content`` and ``echo_reasoning_details`` send a model's reasoning back, where it is wanted;
+    ``reasoning_object`` asks for effort by ``reasoning: {effort}``.
+
+    What differs between models goes by the beginning of their names, the longest that fits: ``wire_apis`` instead of
+    ``wire_api``, and for the wire API ``anthropic`` ``max_output``, the most tokens of one answer, and ``thinking``,
+    ``adaptive`` or ``budget``: how a model is asked to think.
     """
 
     name: str
@@ -38,6 +55,10 @@ class Vendor(Struct, frozen=True):
     model_variable: str | None = None
     default_model: str | None = None
     price_vendor: str | None = None
+    free: bool = False
+    wire_apis: Mapping[str, str] = {}
+    max_output: Mapping[str, int] = {}
+    thinking: Mapping[str, str] = {}
     contexts: Mapping[str, int] = {}
     quirks: tuple[str, ...] = ()
 
@@ -99,17 +120,33 @@ def _text(value: object) -> str:
     raise ValueError("needs a text")
 
 
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError("needs true or false")
+
+
 def _wire_api(value: object) -> str:
     if isinstance(value, str) and value in WIRE_APIS:
         return value
     raise ValueError(f"needs one of {', '.join(WIRE_APIS)}")
 
 
-def _contexts(value: object) -> Mapping[str, int]:
+def _sizes(value: object) -> Mapping[str, int]:
     sizes = cast("dict[object, object]", value) if isinstance(value, dict) else {"": None}
     if all(isinstance(name, str) and isinstance(size, int) and size > 0 for name, size in sizes.items()):
         return cast("dict[str, int]", sizes)
     raise ValueError("needs a number of tokens for each model's name")
+
+
+def _one_of_each(known: Collection[str]) -> Callable[[object], Mapping[str, str]]:
+    def check(value: object) -> Mapping[str, str]:
+        chosen = cast("dict[object, object]", value) if isinstance(value, dict) else {"": None}
+        if all(isinstance(name, str) and choice in known for name, choice in chosen.items()):
+            return cast("dict[str, str]", chosen)
+        raise ValueError(f"needs one of {', '.join(known)} for the beginning of each model's name")
+
+    return check
 
 
 def _quirks(value: object) -> tuple[str, ...]:
@@ -129,6 +166,10 @@ _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "model_variable": _text,
     "default_model": _text,
     "price_vendor": _text,
-    "contexts": _contexts,
+    "free": _flag,
+    "wire_apis": _one_of_each(WIRE_APIS),
+    "max_output": _sizes,
+    "thinking": _one_of_each(_THINKING),
+    "contexts": _sizes,
     "quirks": _quirks,
 }

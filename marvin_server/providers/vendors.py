@@ -4,9 +4,10 @@ import importlib
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from marvin_server.errors import Auth, UsageError
 from marvin_server.providers.base import Provider
@@ -17,6 +18,7 @@ from marvin_server.settings import Settings
 
 _CATALOG = Path(__file__).with_name("catalog")
 _REQUEST_SECONDS = 180.0
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ def names(settings: Settings) -> tuple[str, ...]:
     return tuple(sorted(_files(settings)))
 
 
-def load(name: str, settings: Settings) -> Vendor:
-    """The vendor of this name; a person's own file comes before a built-in one.
+def load(name: str, settings: Settings, others: Sequence[str] = ()) -> Vendor:
+    """The vendor of this name; a person's own file comes before a built-in one. ``others`` are providers without one.
 
     Raises ``UsageError`` for an unknown name and for a broken file, with its line where that is known.
     """
@@ -42,7 +44,7 @@ def load(name: str, settings: Settings) -> Vendor:
         return read(files[name])
     from difflib import get_close_matches
 
-    known = (*sorted(files), "offline")
+    known = (*sorted(files), *others)
     near = get_close_matches(name, known, n=2)
     guess = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(f"unknown provider {name!r}{guess} (known: {', '.join(known)})")
@@ -125,15 +127,20 @@ def create(vendor: Vendor, settings: Settings) -> Provider:
     transport = Transport(
         request_timeout=settings.request_timeout or _REQUEST_SECONDS, stall_timeout=settings.stall_timeout
     )
-    module = importlib.import_module(f"marvin_server.providers.{vendor.wire_api}")
-    provider: Callable[..., Provider] = getattr(module, WIRE_APIS[vendor.wire_api])
+    chosen = model(vendor, settings)
+    wire_api = _of_model(vendor.wire_apis, chosen) or vendor.wire_api
+    module = importlib.import_module(f"marvin_server.providers.{wire_api}")
+    provider: Callable[..., Provider] = getattr(module, WIRE_APIS[wire_api])
+    facts = {"max_output": _of_model(vendor.max_output, chosen), "thinking": _of_model(vendor.thinking, chosen)}
+    wanted = {name: fact for name, fact in facts.items() if fact is not None and wire_api == "anthropic"}
     return provider(
-        name=vendor.name,
-        model=model(vendor, settings),
-        endpoint=endpoint,
-        transport=transport,
-        quirks=vendor.quirks,
+        name=vendor.name, model=chosen, endpoint=endpoint, transport=transport, quirks=vendor.quirks, **wanted
     )
+
+
+def _of_model(by_prefix: Mapping[str, Value], model: str) -> Value | None:
+    """The value whose key is the longest beginning of the model's name."""
+    return by_prefix.get(max((prefix for prefix in by_prefix if model.startswith(prefix)), key=len, default=""))
 
 
 def _key_in(name: str, settings: Settings) -> Key:

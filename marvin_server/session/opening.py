@@ -104,10 +104,14 @@ def open_session(
             schema=output_schema,
         )
         inputs = Inputs(
-            lambda: system(other_toolsets=toolbox.others()), toolbox.specs, session.take_steering, output_schema
+            lambda: system(other_toolsets=toolbox.others()),
+            toolbox.specs,
+            session.take_steering,
+            output_schema,
+            settings.thinking,
         )
         limits = Limits(settings.max_rounds or rounds, spent)
-        recovery = Recovery(provider, [partial(fallback, make) for make in fallbacks(settings)])
+        recovery = Recovery(provider, lambda: [partial(fallback, make) for make in fallbacks(settings)])
         return Agent(
             recovery, CallRunner(registry, context, policy, permissions, settings.redact), inputs, limits, account
         )

@@ -41,7 +41,7 @@ def fallback(name: str) -> Scripted:
 @pytest.mark.parametrize("error", LIMITS, ids=lambda error: str(error.status))
 def test_a_limit_is_waited_out_three_times_then_the_next_provider_answers(error: ProviderError) -> None:
     second = fallback("second")
-    recovery = Recovery(Scripted(), [lambda: second])
+    recovery = Recovery(Scripted(), lambda: [lambda: second])
     waits = [step.seconds for step in (recovery.after(error) for _ in range(3)) if step]
     wanted = [1.0, 1.0, 1.0] if error.retry_after else [1.0, 2.0, 4.0]
     assert [wait - least for wait, least in zip(waits, wanted, strict=True)] == pytest.approx([0.125] * 3, abs=0.125)
@@ -54,7 +54,7 @@ def test_a_limit_is_waited_out_three_times_then_the_next_provider_answers(error:
 @pytest.mark.parametrize("error", FAULTS, ids=str)
 def test_a_fault_goes_to_the_next_provider_at_once(error: ProviderError) -> None:
     first, second = fallback("first"), fallback("second")
-    recovery = Recovery(first, [lambda: second])
+    recovery = Recovery(first, lambda: [lambda: second])
     step = recovery.after(error)
     assert step is not None
     assert (step.seconds, step.text) == (0.0, f"{error}; going on with second (script-1)")
@@ -65,12 +65,12 @@ def test_a_fault_goes_to_the_next_provider_at_once(error: ProviderError) -> None
 @pytest.mark.parametrize("error", [BadRequest("wrong"), ContextOverflow("too long")], ids=["request", "overflow"])
 def test_what_is_wrong_with_the_request_is_no_other_providers_to_mend(error: ProviderError) -> None:
     first = fallback("first")
-    recovery = Recovery(first, [lambda: fallback("second")])
+    recovery = Recovery(first, lambda: [lambda: fallback("second")])
     assert (recovery.after(error), recovery.provider) == (None, first)
 
 
 def test_a_limit_longer_than_two_minutes_is_not_waited_out() -> None:
-    assert Recovery(Scripted()).after(RateLimited("tomorrow", retry_after=86_400.0)) is None
+    assert Recovery(Scripted(), list).after(RateLimited("tomorrow", retry_after=86_400.0)) is None
 
 
 def test_a_fallback_that_cannot_be_made_is_named_and_passed_over() -> None:
@@ -78,7 +78,7 @@ def test_a_fallback_that_cannot_be_made_is_named_and_passed_over() -> None:
         raise UsageError("unknown provider")
 
     third = fallback("third")
-    recovery = Recovery(Scripted(), [unusable, lambda: third])
+    recovery = Recovery(Scripted(), lambda: [unusable, lambda: third])
     step = recovery.after(Unreachable("nobody there"))
     assert step is not None
     assert step.text == "nobody there (unknown provider); going on with third (script-1)"

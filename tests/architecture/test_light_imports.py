@@ -11,19 +11,20 @@ from tests.servers.scenarios import says
 COMMAND = Path(sys.executable).with_name("marvin")
 # What these need, every start may have.
 STANDARD = "import argparse, asyncio, concurrent.futures.thread, dataclasses, json, msgspec, pathlib, shutil, sqlite3"
-ALWAYS = {"marvin_cli", "marvin_cli.main", "marvin_server", "marvin_server.errors"}
+ALWAYS = {"marvin_cli", "marvin_cli.main", "marvin_cli.arguments", "marvin_server", "marvin_server.errors"}
 ONE_SHOT = {
     *ALWAYS,
-    *(f"marvin_cli.{name}" for name in ("noninteractive", "output", "request")),
+    *(f"marvin_cli.{name}" for name in ("noninteractive", "outcome", "output", "request", "stdout")),
     *(f"marvin_server.{name}" for name in ("events", "log", "messages", "paths", "sanitise", "settings")),
     *(f"marvin_server.protocol{name}" for name in ("", ".wire")),
     *(f"marvin_server.session{name}" for name in ("", ".opening", ".prices", ".session", ".store")),
     *(f"marvin_server.session.{name}" for name in ("toolbox", "transcript", "usage")),
-    *(f"marvin_server.agent{name}" for name in ("", ".calls", ".loop", ".permissions", ".prompt")),
+    *(f"marvin_server.agent{name}" for name in ("", ".calls", ".loop", ".permissions", ".prompt", ".recovery")),
     *(f"marvin_server.providers{name}" for name in ("", ".base", ".selection", ".vendors", ".vendor_files")),
     *(f"marvin_server.tools{name}" for name in ("", ".arguments", ".base", ".index", ".registry")),
     *(f"marvin_server.workspace{name}" for name in ("", ".beneath", ".confine", ".descendants", ".documents")),
     *(f"marvin_server.workspace.{name}" for name in ("listing", "names", "process", "workspace")),
+    *(f"marvin_server.workspace.{name}" for name in ("encodings", "line_ranges", "orphans")),
 }
 H11 = ("_abnf", "_connection", "_events", "_headers", "_readers", "_receivebuffer", "_state", "_util", "_version")
 WITH_MODEL = {
@@ -31,7 +32,8 @@ WITH_MODEL = {
     *("h11", "h11._writers", *(f"h11.{name}" for name in H11)),
     *(f"marvin_server.providers.{name}" for name in ("connection", "content_coding", "direct", "faults", "trust")),
     *(f"marvin_server.providers.{name}" for name in ("failures", "openai_body", "openai_calls", "openai_chat")),
-    *(f"marvin_server.providers.{name}" for name in ("openai_reply", "sse", "transport")),
+    *(f"marvin_server.providers.{name}" for name in ("openai_reply", "sse", "transport", "wire_json")),
+    *(f"marvin_server.providers.{name}" for name in ("answers", "draft", "past_calls")),
 }
 
 

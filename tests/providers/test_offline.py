@@ -133,6 +133,31 @@ async def test_places_that_do_not_fit_one_patch_are_left_alone(root: Path) -> No
     assert "too far apart" in run.answer
 
 
+async def test_rename_counts_every_place_of_a_long_line(root: Path) -> None:
+    (root / "long.txt").write_text("foo " + "x" * 900 + " foo\nxfoo\n")
+    answer = (await Desk(root).ask("rename foo to bar in long.txt")).answer
+    assert (root / "long.txt").read_text() == "bar " + "x" * 900 + " bar\nxfoo\n"
+    assert "2 places on line 1:" in answer
+
+
+async def test_replace_all_finds_every_place_of_a_long_line(root: Path) -> None:
+    (root / "long.txt").write_text("foo " + "x" * 900 + " foo\nxfoo")
+    await Desk(root).ask("replace all foo with bar in long.txt")
+    assert (root / "long.txt").read_text() == "bar " + "x" * 900 + " bar\nxbar"
+
+
+async def test_replace_all_is_not_limited_by_what_a_search_shows(root: Path) -> None:
+    (root / "many.txt").write_text("x\n" * 303)
+    answer = (await Desk(root).ask("replace all x with y in many.txt")).answer
+    assert (root / "many.txt").read_text() == "y\n" * 303
+    assert "303 places" in answer
+
+
+async def test_more_places_than_a_search_shows_are_not_counted_as_if_they_were_all(root: Path) -> None:
+    (root / "many.txt").write_text("x\n" * 303)
+    assert "is in more than 200 places" in (await Desk(root).ask("replace x with y in many.txt")).answer
+
+
 async def test_rename_leaves_longer_words_alone(root: Path) -> None:
     await Desk(root).ask("rename total to amount in src/shop.py")
     assert (root / "src/shop.py").read_text() == SHOP.replace('"total"', '"amount"')
@@ -145,13 +170,88 @@ async def test_text_that_is_not_there_is_not_replaced(root: Path) -> None:
 
 
 async def test_steps_run_in_order(root: Path) -> None:
-    run = await Desk(root).ask("create a/b.txt with hello, then append again to a/b.txt, then run cat a/b.txt")
+    run = await Desk(root).ask("create a/b.txt with hello, then append `again` to a/b.txt, then run cat a/b.txt")
     assert run.answer.endswith("3. `cat a/b.txt` ended with exit code 0:\n\n```\nhello\nagain\n```")
 
 
 async def test_appending_begins_a_new_line(root: Path) -> None:
-    await Desk(root).ask("add the line three to notes.txt")
+    await Desk(root).ask('add the line "three" to notes.txt')
     assert (root / "notes.txt").read_text() == "one\ntwo\none\nthree\n"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "the end"])
+@pytest.mark.parametrize("count", [3, 2000])
+async def test_appending_keeps_the_line_ends_of_a_file_of_any_size(
+    root: Path, newline: str, last: str, count: int
+) -> None:
+    text = newline.join([*(f"line {number}" for number in range(count)), last])
+    (root / "lines.txt").write_bytes(text.encode())
+    run = await Desk(root).ask("append to lines.txt: hello")
+    written = (root / "lines.txt").read_bytes().decode()
+    assert written.removesuffix(newline) == f"{text.removesuffix(newline)}{newline}hello", run.answer
+
+
+async def test_nothing_is_appended_to_a_file_whose_end_cannot_be_read(root: Path) -> None:
+    run = await Desk(root, denied={"read_file"}).ask("append to notes.txt: hello")
+    assert run.names == ["read_file"]
+    assert (root / "notes.txt").read_text() == "one\ntwo\none"
+
+
+async def test_appending_to_a_large_file_whose_end_is_not_unique_fails(root: Path) -> None:
+    (root / "same.txt").write_text("the same line\n" * 2000)
+    run = await Desk(root).ask("append to same.txt: hello")
+    assert (root / "same.txt").read_text() == "the same line\n" * 2000
+    assert run.answer.startswith("`same.txt` was not written: ")
+
+
+@pytest.mark.parametrize("command", ["kill -9 $$", "kill -15 $$"])
+async def test_a_command_that_a_signal_ends_has_failed(root: Path, command: str) -> None:
+    run = await Desk(root).ask(f"1. run `{command}`\n2. run touch done")
+    assert f"was ended by signal {command[6:8].strip()} and printed nothing" in run.answer.replace("-", "")
+    assert not (root / "done").exists()
+
+
+async def test_nothing_runs_when_words_follow_a_quoted_command(root: Path) -> None:
+    (root / "list.txt").write_text("touch owned")
+    run = await Desk(root).ask("run `cat list.txt` and explain the output")
+    assert run.rounds == []
+    assert run.answer.startswith("I understand `` run `cat list.txt` ``, but not `and explain the output`")
+    assert "``run `pytest -q` ``" in run.answer
+
+
+async def test_a_file_whose_first_line_looks_like_a_range_keeps_it(root: Path) -> None:
+    (root / "odd.txt").write_text("[lines 1-1 of 5]\nx\n")
+    assert (await Desk(root).ask("read odd.txt")).answer == "`odd.txt:1`\n\n```\n[lines 1-1 of 5]\nx\n```"
+
+
+@pytest.mark.parametrize("prompt", ["read readme.md", "show me the readme", "read Readme.md"])
+async def test_a_file_is_found_in_another_case_and_named(root: Path, prompt: str) -> None:
+    answer = (await Desk(root).ask(prompt)).answer
+    assert answer.startswith(f"`README.md:1` (there is no `{prompt.rsplit(maxsplit=1)[-1]}`)\n")
+
+
+async def test_several_files_of_a_name_in_other_case_are_named(root: Path) -> None:
+    (root / "README.rst").write_text("x")
+    answer = (await Desk(root).ask("show me the readme")).answer
+    assert answer == "There is no `readme`; do you mean `README.md` or `README.rst`?"
+
+
+async def test_a_file_whose_name_looks_like_a_hit_is_told_from_its_text(root: Path) -> None:
+    (root / "a:1: b.txt").write_text("x = 1\n")
+    await Desk(root).ask("replace 1 with 2 in `a:1: b.txt`")
+    assert (root / "a:1: b.txt").read_text() == "x = 2\n"
+
+
+async def test_a_name_with_control_characters_is_said_to_be_out_of_reach(root: Path) -> None:
+    (root / "frob\tnicator.py").write_text("def frobnicate():\n    return 1\n")
+    assert "a name with control characters" in (await Desk(root).ask("where is frobnicate?")).answer
+
+
+async def test_a_quote_is_headed_by_its_first_line_and_names_the_line_that_it_is_about(root: Path) -> None:
+    (root / "src/late.py").write_text("import os\n" * 20 + "\n\n@decorated\n@twice\ndef frobnicate():\n    return 1\n")
+    answer = (await Desk(root).ask("where is frobnicate defined?")).answer
+    assert "`src/late.py:23` (see line 25)\n\n```python\n@decorated\n@twice\ndef frobnicate():\n" in answer
 
 
 async def test_a_command_that_fails_ends_the_sequence(root: Path) -> None:
@@ -213,8 +313,8 @@ async def test_git_is_shown_by_the_git_tools(root: Path) -> None:
 
 async def test_notes_are_kept_and_added_to(root: Path) -> None:
     desk = Desk(root)
-    await desk.ask("note buy milk")
-    await desk.ask("note sell bread")
+    await desk.ask("note: buy milk")
+    await desk.ask("note: sell bread")
     assert (await desk.ask("show notes")).answer == "```\nbuy milk\nsell bread\n```"
 
 

@@ -1,5 +1,6 @@
 """Questions about real packages, each with the files that hold the answer, put to the offline provider."""
 
+import re
 import shutil
 import sysconfig
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from tests.providers.offline_run import Desk
 
 QUOTED = 3
+_QUOTE = r"(?m)^`([^`\n]+):(\d+)`(?: \(see line \d+\))?\n\n`{3,}\w*\n(.*)$"
 WANTED_SHARE = 0.8
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("httpx", "where are the status codes defined?", ("_status_codes.py",)),
@@ -124,6 +126,8 @@ async def test_the_file_that_holds_the_answer_is_quoted_for_most_questions(packa
         assert len(run.rounds) == 2
         quoted = [str(arguments["path"]) for name, arguments in run.rounds[-1] if name == "read_file"]
         assert len(quoted) <= QUOTED
+        for path, line, first in re.findall(_QUOTE, run.answer):
+            assert (tmp_path / package / path).read_text().split("\n")[int(line) - 1] == first
         if not set(wanted) & set(quoted):
             missed.append(f"{question} -> {quoted}, not {wanted}")
     assert len(missed) <= (1 - WANTED_SHARE) * len(questions), "\n".join(missed)

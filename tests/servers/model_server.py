@@ -11,12 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from tests.servers import openai_wire
+from tests.servers import anthropic_wire, ollama_wire, openai_wire, responses_wire
 from tests.servers.http_server import WAIT_SECONDS, Answer, HttpServer, Mark, Request, Step
 from tests.servers.reply import Delivery, Reply, Said, Scenario, Wire
 from tests.servers.scenarios import SCENARIOS
 
-WIRES = (openai_wire.WIRE,)
+WIRES = (openai_wire.WIRE, responses_wire.WIRE, anthropic_wire.WIRE, ollama_wire.WIRE)
 JSON_HEADERS = (("Content-Type", "application/json"),)
 
 

@@ -14,7 +14,9 @@ from msgspec.structs import asdict
 from marvin_cli.commands import show, show_json
 from marvin_server import __version__
 from marvin_server.errors import MarvinError
-from marvin_server.providers import selection, vendors
+from marvin_server.providers import selection
+from marvin_server.providers.readiness import readiness
+from marvin_server.session.store import Store
 from marvin_server.settings import Settings
 from marvin_server.workspace import beneath
 
@@ -87,26 +89,29 @@ def _places(settings: Settings) -> list[Finding]:
         Finding("Places", "ok", f"tools     {paths.tools}"),
     ]
     findings += [Finding("Places", "problem", warning) for warning in settings.warnings]
-    findings += [Finding("Places", "problem", warning) for warning in vendors.warnings(settings)]
+    database = paths.database(settings.profile)
+    if database.exists():
+        try:
+            Store.open(database).close()
+        except MarvinError as error:
+            findings.append(Finding("Places", "problem", str(error), "no session can be kept until this is mended"))
+    for folder in (paths.logs, database.parent):
+        there = next(place for place in (folder, *folder.parents) if place.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            findings.append(Finding("Places", "problem", f"{folder} cannot be written: see {there}"))
     return findings
 
 
 def _providers(settings: Settings) -> list[Finding]:
     findings: list[Finding] = []
-    for name in vendors.names(settings):
+    for name in selection.names(settings):
         try:
-            vendor = vendors.load(name, settings)
-        except MarvinError:
-            continue
-        found = vendors.key(vendor, settings)
-        if found.value:
-            findings.append(Finding("Providers", "ok", f"{name}: key from {found.origin}"))
+            state = readiness(name, settings)
+        except MarvinError as error:
+            findings.append(Finding("Providers", "problem", f"{name}: {error}"))
         else:
-            advice = f"export {vendor.key_variable}=..." if vendor.key_variable else None
-            if vendor.key_file:
-                advice = f"{advice or ''}, or put the key into {vendor.key_file} (chmod 600)".lstrip(", ")
-            findings.append(Finding("Providers", "note", f"{name}: {found.origin}", advice))
-    findings.append(Finding("Providers", "ok", "offline: always there; it searches, it is no model"))
+            level: Level = "ok" if state.ready else "note"
+            findings.append(Finding("Providers", level, f"{name}: {state.text}", state.advice))
     try:
         provider = selection.choose(settings).provider
     except MarvinError as error:

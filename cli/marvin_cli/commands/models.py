@@ -6,7 +6,8 @@ from typing import Any
 from marvin_cli.commands import show, show_json, table
 from marvin_server.errors import UsageError
 from marvin_server.messages import Usage
-from marvin_server.providers import selection, vendors
+from marvin_server.providers import selection
+from marvin_server.providers.readiness import Readiness, readiness
 from marvin_server.session import prices
 from marvin_server.settings import Settings
 
@@ -19,7 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     wanted = [arguments.provider] if arguments.provider else list(selection.names(settings))
-    rows = [_offline() if name == selection.OFFLINE else _row(name, settings) for name in wanted]
+    rows: list[dict[str, Any]] = []
+    for name in wanted:
+        try:
+            rows.append(_row(name, readiness(name, settings), settings))
+        except UsageError as error:
+            if arguments.provider:
+                raise
+            rows.append(_row(name, Readiness(False, str(error)), settings))
     if arguments.json:
         show_json(rows)
         return 0
@@ -29,32 +37,19 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _offline() -> dict[str, Any]:
-    return {"provider": "offline", "model": "offline", "context": None, "input": 0.0, "output": 0.0, "status": "ready"}
-
-
-def _row(name: str, settings: Settings) -> dict[str, Any]:
-    row: dict[str, Any] = {"provider": name, "model": None, "context": None, "input": None, "output": None}
-    try:
-        vendor = vendors.load(name, settings)
-        model = vendors.model(vendor, settings)
-    except UsageError as error:
-        if name not in vendors.names(settings):
-            raise
-        return {**row, "status": str(error)}
-    cache = settings.paths.cache
+def _row(name: str, state: Readiness, settings: Settings) -> dict[str, Any]:
+    cache, vendor, model = settings.paths.cache, state.price_vendor, state.model or ""
 
     def price(usage: Usage) -> float | None:
-        return prices.cost(cache, vendor.price_vendor, model, usage)
+        return 0.0 if state.free else prices.cost(cache, vendor, model, usage)
 
-    found = vendors.key(vendor, settings)
     return {
-        **row,
-        "model": model,
-        "context": vendor.contexts.get(model) or prices.context_size(cache, vendor.price_vendor, model),
+        "provider": name,
+        "model": state.model,
+        "context": state.context or prices.context_size(cache, vendor, model),
         "input": price(Usage(input=_MILLION)),
         "output": price(Usage(output=_MILLION)),
-        "status": f"key from {found.origin}" if found.value else found.origin,
+        "status": state.text,
     }
 
 

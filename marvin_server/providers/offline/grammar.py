@@ -5,265 +5,168 @@ the end of the prompt, unless it is fenced or quoted, or what follows it is itse
 """
 
 import re
-from collections.abc import Callable
+from itertools import islice
 
-from marvin_server.providers.offline.instructions import (
-    Append,
-    Change,
-    Find,
-    Instruction,
-    Read,
-    Replace,
-    Run,
-    RunTests,
-    Show,
-    Unclear,
-    Undo,
-)
+from msgspec import Struct
+
+from marvin_server.providers.offline.forms import ONE_LINE, WITH_TEXT
+from marvin_server.providers.offline.instructions import Change, Find, Instruction, Read, Show, Unclear, Undo
+from marvin_server.providers.offline.quoting import CLOSING, QUOTE, without_quotations
 
 MAX_STEPS = 20
 _LONGEST_STEP = 4_000
 
-_QUOTE = r"`[^`\n]+`|\"[^\"\n]*\"|“[^”\n]*”|(?<!\w)'[^'\n]*'(?!\w)"
-_SEPARATOR = rf"(?i){_QUOTE}|(?P<end>[,.;]?\s+(?:and\s+)?then\b,?\s+|,\s*then\s+|\s*\n\s*)"
+_SEPARATOR = rf"(?i){QUOTE}|(?P<end>[,.;]?\s+(?:and\s+)?then\b,?\s+|,\s*then\s+|\s*\n\s*)"
+_JOINT = r"(?i)[,.;]?\s+(?:and\s+)?then\b,?\s*\Z"
 _ITEM = r"(?m)^[ \t]*(?:\d+[.)]|[-*•])[ \t]+"
+_ASKING = r"(?:can|could|would|will) you\b"
 _POLITE = (
-    r"(?i)(?:(?:please|hey|hi|marvin|now|and|then|first|finally|next|ok|okay|just)\b[, ]*"
-    r"|(?:can|could|would|will) you\b[, ]*|i(?: want|'d like| would like) you to\b[, ]*)*"
+    r"(?i)(?:(?:please|hey|hi|hello|marvin|now|and|then|first|finally|next|ok|okay|just|kindly|so)\b[, ]*"
+    rf"|{_ASKING}[, ]*|i(?: want|'d like| would like) you to\b[, ]*)*"
 )
 _FENCED = r"(?sm)\s*(?P<marks>`{3,}|~{3,})[^\n`]*\n(?P<body>.*?)(?:^|\n)(?P=marks)[ \t]*(?:\n|\Z)"
-_FILE = (
-    r"(?:(?:the|a|an|my|new|empty|text|file|called|named|contents of|content of) )*"
-    r"(?P<path>`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'|[\w.@+~/-]+)"
+_DESCRIPTION = rf"(?i)(?:a|an|the|some|my|our|your|its|all|tests?|code|something|{QUOTE})(?!\w)"
+_NEXT_STEP = (
+    r"(?i)\sand\s+(?:run|execute|show|read|open|commit|tell|explain|append|add|create|write|replace|rename|delete|test"
+    r")\b"
 )
-_FILE_NAME = r"/|\.\w|^(?:[A-Z][A-Za-z]*file|README|LICENSE|COPYING|AUTHORS|TODO|CHANGELOG|NOTES|VERSION)$"
-_NO_COMMAND = (
-    r"(?i)(?:through|me|us|a|an|the|it|this|that|these|those|all|some|my|our|your|into|out|away|over|tests?)\b"
-    r"(?! *[=|/&<>.])"
-)
-_WRITE = r"(?:create|write)"
-_SHOW = r"(?:read|show|open|cat|print|display|view)(?: me)?"
-_IN = r"(?:in|inside|within|under|of)"
-_TO = r"(?:to|at)(?: the end of)?"
-_LINES = r"(?P<start>\d+)(?: ?(?:-|\u2013|to|through) ?(?P<end>\d+))?"
 
-_CLOSING = r"\s*[.!?]*"
+_ONE_STEP = "Put `then` between two steps, and say of each exactly what to do."
+_NO_QUESTION = "A question changes nothing here. Say it as an instruction, without the question mark."
+_EXACT_TEXT = 'Quote the text itself: `create notes.md with "First draft"`; or put it after a colon, or into a fence.'
 
-Match = re.Match[str]
+
+class _Content(Struct, frozen=True):
+    """Text for a file. It is ``exact`` when quotes, a fence or a line break set it off from the sentence."""
+
+    text: str
+    rest: str
+    exact: bool
+
+
+Taken = tuple[Instruction | Unclear, str]
 
 
 def read_instructions(prompt: str) -> list[Instruction] | Unclear | None:
-    """The steps of ``prompt`` in order; ``Unclear`` when only the first ones are instructions; None when none is."""
+    """The steps of ``prompt`` in order; ``Unclear`` when it is an instruction only in part; None when it is none."""
     text = prompt.strip()
+    asked = _asks(text)
     pieces = [text]
     if re.match(_ITEM, text) and "```" not in text:
         pieces = [item.strip() for item in re.split(_ITEM, text) if item.strip()]
     steps: list[Instruction] = []
+    understood: list[str] = []
     for piece in pieces:
         rest = piece
         while rest:
-            taken = _take(rest)
+            taken = _take(rest, asked=asked)
             if taken is None or len(steps) == MAX_STEPS:
-                return Unclear(rest) if steps else None
-            step, rest = taken
+                return Unclear("; ".join(understood), rest, _ONE_STEP) if steps else None
+            step, after = taken
+            if isinstance(step, Unclear):
+                return Unclear("; ".join(filter(None, [*understood, step.understood])), step.rest, step.advice)
             steps.append(step)
+            understood.append(re.sub(_JOINT, "", rest.removesuffix(after)).strip())
+            rest = after
     return steps or None
 
 
-def _take(text: str, *, nested: bool = False) -> tuple[Instruction, str] | None:
+def _asks(text: str) -> bool:
+    """Whether ``text`` begins with a request in the form of a question: ``Could you …``."""
+    polite = re.match(_POLITE, text)
+    return polite is not None and re.search(rf"(?i){_ASKING}", polite[0]) is not None
+
+
+def _take(text: str, *, asked: bool, nested: bool = False) -> Taken | None:
     """The first instruction of ``text`` and the text after it. A ``nested`` look only asks whether there is one."""
+    asked = asked or _asks(text)
     polite = re.match(_POLITE, text)
     text = text[polite.end() :] if polite else text
-    for header, with_content in _WITH_CONTENT:
+    for header, make in WITH_TEXT:
         if match := re.match(header, text, re.IGNORECASE):
-            content, rest = _content(text[match.end() :], nested)
-            if step := with_content(match, content):
-                return step, rest
+            content = _content(text[match.end() :], nested)
+            step = make(match, content.text)
+            if step and not content.exact and not match[0].rstrip().endswith(":"):
+                step = _inexact(match[0], content.text, step, asked=asked) or make(match, _polished(content.text))
+            if step:
+                return step, content.rest
     head, rest = _end(text, nested)
-    if len(head) <= _LONGEST_STEP:
-        for pattern, make in _ONE_LINE:
-            if (match := re.fullmatch(f"(?:{pattern}){_CLOSING}", head, re.IGNORECASE)) and (step := make(match)):
-                return step, rest
+    if len(head) > _LONGEST_STEP:
+        return None
+    step = _single(head, asked=asked) or _first_half(head, asked=asked)
+    return (step, rest) if step else None
+
+
+def _inexact(header: str, text: str, step: Instruction, *, asked: bool) -> Unclear | None:
+    """What speaks against ``step``, which takes the words of a sentence as text for a file."""
+    if text.rstrip().endswith("?") and not asked:
+        return Unclear("", f"{header}{text}".strip(), _NO_QUESTION)
+    is_file = isinstance(step, Change) and step.tool == "create_file"
+    if is_file and (re.match(_DESCRIPTION, text) or re.search(_NEXT_STEP, text)):
+        return Unclear(header.strip(), text.strip(), _EXACT_TEXT)
+    return None
+
+
+def _polished(text: str) -> str:
+    """``text`` without the courtesy of the sentence that it ends."""
+    stripped = re.sub(r"(?i)(?:,\s+please[.!?]*|\?)?\s*\Z", "", text)
+    return stripped + "\n" if stripped else ""
+
+
+def _single(head: str, *, asked: bool) -> Instruction | Unclear | None:
+    """The one instruction that all of ``head`` is."""
+    for pattern, make in ONE_LINE:
+        if (match := re.fullmatch(f"(?:{pattern}){CLOSING}", head, re.IGNORECASE)) and (step := make(match)):
+            if head.endswith("?") and not asked and _acts(step) and not head.startswith("$"):
+                return Unclear("", head, _NO_QUESTION)
+            return step
+    return None
+
+
+def _acts(step: Instruction | Unclear) -> bool:
+    """Whether ``step`` runs or changes something."""
+    return not isinstance(step, Read | Find | Show | Undo | Unclear)
+
+
+def _first_half(head: str, *, asked: bool) -> Unclear | None:
+    """Why ``head`` is no instruction, when it would be one that acts up to an ``and``."""
+    for joint in islice(re.finditer(r"(?i),?\s+and\s|,\s|[.!?]\s", without_quotations(head)), MAX_STEPS):
+        step = _single(head[: joint.start()], asked=asked)
+        if step and _acts(step):
+            return Unclear(head[: joint.start()], head[joint.start() :].strip(" ,."), _ONE_STEP)
     return None
 
 
 def _end(text: str, nested: bool) -> tuple[str, str]:
     """The step that ``text`` begins with, and what follows it. A shell's ``; then`` does not end a step."""
     for match in re.finditer(_SEPARATOR, text[:_LONGEST_STEP]):
-        head, rest = text[: match.start()].strip(), text[match.end() :]
-        in_shell = (match["end"] or "").startswith(";") and (nested or _take(rest[:_LONGEST_STEP], nested=True) is None)
-        if match["end"] and not in_shell:
-            return head, rest
+        if match["end"]:
+            head, rest = text[: match.start()].strip(), text[match.end() :]
+            if not match["end"].startswith(";") or (not nested and _begins_step(rest)):
+                return head, rest
     return text.strip(), ""
 
 
-def _content(text: str, nested: bool) -> tuple[str, str]:
+def _begins_step(text: str) -> bool:
+    return _take(text[:_LONGEST_STEP], asked=True, nested=True) is not None
+
+
+def _content(text: str, nested: bool) -> _Content:
     """Text for a file, which ends in a newline unless it is empty, and what follows it."""
     if fenced := re.match(_FENCED, text):
         body = fenced["body"]
-        return (body + "\n" if body else ""), text[fenced.end() :].strip()
+        return _Content(body + "\n" if body else "", text[fenced.end() :].strip(), exact=True)
     if text.startswith("\n"):
-        return text.strip("\n") + "\n", ""
-    if quoted := re.match(_QUOTE, text):
+        return _Content(text.strip("\n") + "\n", "", exact=True)
+    if quoted := re.match(QUOTE, text):
         after = text[quoted.end() :]
-        if not after.strip(" .!"):
-            return quoted[0][1:-1] + "\n", ""
+        if re.fullmatch(CLOSING, after, re.IGNORECASE):
+            return _Content(quoted[0][1:-1] + "\n", "", exact=True)
         if (end := re.match(_SEPARATOR, after)) and end["end"]:
-            return quoted[0][1:-1] + "\n", after[end.end() :]
+            return _Content(quoted[0][1:-1] + "\n", after[end.end() :], exact=True)
     if not nested:
-        for end in [match for match in re.finditer(_SEPARATOR, text[:_LONGEST_STEP]) if match["end"]][:MAX_STEPS]:
-            if _take(text[end.end() : end.end() + _LONGEST_STEP], nested=True):
-                return text[: end.start()].strip() + "\n", text[end.end() :]
-    return (text.strip() + "\n" if text.strip() else ""), ""
-
-
-def _unquoted(text: str) -> str:
-    text = text.strip()
-    return text[1:-1] if len(text) > 1 and re.fullmatch(_QUOTE, text) else text
-
-
-def _path(match: Match) -> str | None:
-    return _unquoted(match["path"]).rstrip(".,:;") if match["path"] else None
-
-
-def _file(match: Match) -> str | None:
-    """The path of ``match``, when it looks like that of a file."""
-    path = _path(match)
-    return path if path and re.search(_FILE_NAME, path) else None
-
-
-def _create(match: Match, content: str) -> Instruction | None:
-    path = _file(match)
-    return Change("create_file", {"path": path, "content": content}) if path else None
-
-
-def _append_to(match: Match, content: str) -> Instruction | None:
-    path = _file(match)
-    return Append(path, content) if path and content else None
-
-
-def _write_note(match: Match, content: str) -> Instruction | None:
-    if not content:
-        return None
-    name = {"name": match["name"]} if match["name"] else {"name": "notes", "append": True}
-    return Change("write_note", {**name, "content": content})
-
-
-def _replace(match: Match) -> Instruction | None:
-    path = _file(match)
-    everywhere = bool(match["all"] or match["everywhere"])
-    return Replace(_unquoted(match["old"]), _unquoted(match["new"]), path, everywhere) if path else None
-
-
-def _rename(match: Match) -> Instruction | None:
-    path = _file(match)
-    old, new = _unquoted(match["old"]), _unquoted(match["new"])
-    return Replace(old, new, path, everywhere=True, whole_words=True) if path else None
-
-
-def _run(match: Match) -> Instruction | None:
-    given = match["command"]
-    return None if re.match(_NO_COMMAND, given) else Run(_unquoted(given))
-
-
-def _git(match: Match) -> Instruction:
-    word = match["what"].lower()
-    if word == "status":
-        return Show("git_status", {})
-    place = {"path": path} if (path := _path(match)) else {}
-    if word not in {"diff", "changes"}:
-        return Show("git_log", place)
-    return Show("git_diff", {**place, "staged": True} if match["staged"] else place)
-
-
-def _append(match: Match) -> Instruction | None:
-    path = _file(match)
-    return Append(path, _unquoted(match["text"]) + "\n") if path else None
-
-
-def _list(match: Match) -> Instruction:
-    path = _path(match)
-    return Show("tree", {"path": path, "depth": 2} if path else {"depth": 2})
-
-
-def _read(match: Match) -> Instruction | None:
-    path = _file(match)
-    start = int(match["start"]) if match["start"] else None
-    end = int(match["end"]) if match["end"] else start
-    return Read(path, start, end) if path else None
-
-
-_WITH_CONTENT: tuple[tuple[str, Callable[[Match, str], Instruction | None]], ...] = (
-    (
-        (
-            r"(?:(?:write|make|take|add|save|leave)(?: me)? )?(?:a |the )?note"
-            r"(?: (?:called |named )?(?P<name>[\w-]+):|:| that(?= )|(?= ))[ \t]*"
-        ),
-        _write_note,
-    ),
-    (
-        (
-            rf"{_WRITE} {_FILE}(?: (?:with|containing|that says|that contains)"
-            r"(?: the)?(?: following)?(?: (?:contents?|text|lines?))?:?(?=\s)|:(?=\s)|(?=\s+```))[ \t]*"
-        ),
-        _create,
-    ),
-    (rf"(?:append|add) to {_FILE}:?(?=\s)[ \t]*", _append_to),
-)
-_ONE_LINE: tuple[tuple[str, Callable[[Match], Instruction | None]], ...] = (
-    (
-        (
-            r"(?:replace|change)\s+(?P<all>(?:all|every|each)\s+(?:(?:occurrences?|instances?)\s+of\s+)?)?"
-            rf"(?P<old>{_QUOTE}|.+?)\s+(?:with|by|to)\s+(?P<new>{_QUOTE}|.+?)"
-            rf"(?P<everywhere>\s+everywhere)?\s+{_IN}\s+{_FILE}"
-        ),
-        _replace,
-    ),
-    (
-        rf"rename\s+(?P<old>{_QUOTE}|\S+)\s+to\s+(?P<new>{_QUOTE}|\S+)\s+(?:everywhere\s+)?{_IN}\s+{_FILE}",
-        _rename,
-    ),
-    (
-        r"(?:run|execute|start)(?: (?:all|the|my|its|our|unit|whole|full))* (?:tests?|test[ -]suite)",
-        lambda _: RunTests(),
-    ),
-    (r"(?:run|execute|\$)(?: (?:the )?(?:shell )?command:?)? (?P<command>.+)", _run),
-    (rf"{_WRITE} {_FILE}", lambda match: _create(match, "")),
-    (
-        rf"(?:append|add)(?: (?:the |a |this )?(?:line|text):?)? (?P<text>{_QUOTE}) {_TO} {_FILE}",
-        _append,
-    ),
-    (
-        rf"(?:append|add (?:the |a |this )?(?:line|text):?) (?P<text>.+?) {_TO} {_FILE}",
-        _append,
-    ),
-    (
-        (
-            rf"(?:(?:show|print|display)(?: me)? |what(?:'s| is) )?(?:the )?(?:git |current )*(?P<staged>staged )?"
-            rf"(?P<what>status|diff|log|history|commits|changes)(?: (?:to|for|{_IN}) {_FILE})?"
-        ),
-        _git,
-    ),
-    (r"what(?:'s| is| has| have)? changed|what did (?:i|we|you) change", lambda _: Show("git_diff", {})),
-    (rf"{_SHOW}(?: the)? lines? {_LINES} (?:from|{_IN}) {_FILE}", _read),
-    (rf"{_SHOW} {_FILE}(?:(?:,? lines? |:){_LINES})?", _read),
-    (
-        rf"{_SHOW}(?: (?:the|my))? notes?(?: (?P<name>[\w-]+))?",
-        lambda match: Show("read_note", {"name": match["name"] or "notes"}),
-    ),
-    (
-        rf"(?:list|show)(?: (?:me|all|the|files?|folders?|tree|directory|contents))+(?: {_IN} {_FILE})?",
-        _list,
-    ),
-    (r"ls|tree|dir", lambda _: Show("tree", {"depth": 2})),
-    (
-        rf"(?:find|grep|search)(?: for)? (?P<text>{_QUOTE}|\S+?)(?: {_IN} {_FILE})?",
-        lambda match: Find(_unquoted(match["text"]), _path(match)),
-    ),
-    (r"pwd|where am i|(?:show|print)(?: the)? working dir(?:ectory)?", lambda _: Show("get_working_dir", {})),
-    (r"(?:show )?(?:the |token )*usage", lambda _: Show("get_usage", {})),
-    (
-        r"(?:undo|revert|take back)(?: (?:that|it|this|everything|(?:the|your) (?:last )?(?:change|edit)s?))?",
-        lambda _: Undo(),
-    ),
-)
+        ends = (match for match in re.finditer(_SEPARATOR, text[:_LONGEST_STEP]) if match["end"])
+        for end in islice(ends, MAX_STEPS):
+            if _begins_step(text[end.end() :]):
+                return _Content(text[: end.start()].strip() + "\n", text[end.end() :], exact=False)
+    return _Content(text.strip() + "\n" if text.strip() else "", "", exact=False)

@@ -69,6 +69,11 @@ Instruction = Replace | Run | RunTests | Append | Read | Find | Show | Change | 
 
 
 class Unclear(Struct, frozen=True):
-    """A sequence whose steps are instructions up to ``text``, which is none."""
+    """A prompt that says only in part what to do.
 
-    text: str
+    ``understood`` are its words up to ``rest``, which is no instruction; ``advice`` says how to put it.
+    """
+
+    understood: str
+    rest: str
+    advice: str = ""

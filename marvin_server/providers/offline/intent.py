@@ -16,6 +16,12 @@ _OVERVIEW = (
     r"(?: (?:do|all|about|for|contain|like|look|structured|organi[sz]ed|good|here))*"
     r"|(?:an? )?overview"
 )
+_FOREIGN_WORDS = """
+wo ist sind der das und nicht bitte ich wie kannst könntest ein eine zeige zeig erstelle führe aus datei welche
+ersetze durch warum wer wird werden finde öffne lösche schreibe auf
+où les une dans pour quel quelle quels quelles je tu peux peut montre exécute lance fichier et sont
+remplace plaît des crée ouvre trouve pourquoi qui fais avec
+"""
 
 
 def is_question(text: str) -> bool:
@@ -26,3 +32,8 @@ def is_question(text: str) -> bool:
 def is_overview(text: str) -> bool:
     """Whether ``text`` asks what the project as a whole is."""
     return re.fullmatch(_OVERVIEW, text.strip().rstrip("?!. ")) is not None
+
+
+def is_foreign(text: str) -> bool:
+    """Whether ``text`` is German or French, by the words that hold a sentence together."""
+    return len(set(re.findall(r"\w+", text[:2_000].lower())) & set(_FOREIGN_WORDS.split())) >= 2

@@ -19,7 +19,7 @@ I can find where something is in this workspace, show it, and carry out instruct
 
 - `where are the exit codes defined?`
 - `replace "colour" with "color" in src/theme.py, then run the tests`
-- `create notes/plan.md with First find the slow query`
+- `create notes/plan.md with "First find the slow query"`
 
 For everything else configure a model: set a key such as OPENAI_API_KEY, or run a local one; `marvin doctor` shows \
 what is set and what to do next."""
@@ -64,19 +64,31 @@ class Offline:
 def _plan(turn: Turn) -> Plan:
     steps = grammar.read_instructions(turn.prompt)
     if isinstance(steps, Unclear):
-        return _say(
-            f"I understand how your prompt begins, but not {code(steps.text[:200])}, so I did nothing.\n\n{_ABOUT}"
-        )
+        return _say(_not_understood(steps))
     if steps is not None:
         return carry_out(steps)
+    if intent.is_foreign(turn.prompt):
+        return _say(f"I did nothing: I read plain English only.\n\n{_ABOUT}")
+    return _look_up(turn)
+
+
+def _look_up(turn: Turn) -> Plan:
+    """The answer to a question, where the workspace can answer it."""
     if intent.is_overview(turn.prompt):
         return searching.overview()
     asked = read_question(turn.prompt, turn.earlier_prompt)
-    if asked.paths and intent.is_question(turn.prompt):
+    if intent.is_question(turn.prompt) and asked.paths:
         return searching.explain_file(asked.paths[0], asked)
-    if asked.terms and intent.is_question(turn.prompt):
+    if intent.is_question(turn.prompt) and asked.terms:
         return searching.answer(asked)
     return _say(_ABOUT)
+
+
+def _not_understood(prompt: Unclear) -> str:
+    understood = (
+        f"I understand {code(prompt.understood[-200:])}, but not" if prompt.understood else "I do not understand"
+    )
+    return f"{understood} {code(prompt.rest[:200])}, so I did nothing. {prompt.advice}\n\n{_ABOUT}"
 
 
 def _say(text: str) -> Plan:

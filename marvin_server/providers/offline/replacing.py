@@ -1,16 +1,29 @@
 """Replacing text in a file: one place, or all of them in a single patch."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+
+from msgspec import Struct
 
 from marvin_server.providers.offline.instructions import Replace
 from marvin_server.providers.offline.markdown import code, fence
 from marvin_server.providers.offline.question import literal_pattern
 from marvin_server.providers.offline.report import Acting, Report, count, failed
-from marvin_server.providers.offline.results import Hit, read_hits, read_lines, was_cut
-from marvin_server.providers.offline.turn import Outcome, Step, ask
+from marvin_server.providers.offline.results import Hit, hit_lines, read_excerpt, read_hits, was_cut
+from marvin_server.providers.offline.turn import Call, Outcome, ask
 
 _SHOWN_LINES = 20
+_MOST_LINES = 2_000
+
+
+class _Patched(Struct, frozen=True):
+    """What became of the patch, and the lines that hold the places as they were before it."""
+
+    outcome: Outcome
+    lines: Sequence[tuple[int, str]]
+
+
+_Patching = Generator[Sequence[Call], Sequence[Outcome], _Patched]
 
 
 def replace(step: Replace) -> Acting:
@@ -19,33 +32,45 @@ def replace(step: Replace) -> Acting:
     found = yield from ask("code_grep", pattern=pattern, path=step.path)
     if not found.ok:
         return failed(f"{code(step.path)} was not changed", found)
-    hits = read_hits(found.text)
-    number = sum(len(re.findall(pattern, hit.text)) for hit in hits)
+    hits = read_hits(found)
+    if len(hits) < len(hit_lines(found)):
+        return Report(f"I cannot tell the name of {code(step.path)} from its text, so I changed nothing.", done=False)
     if not hits:
         return Report(f"{code(step.old)} is nowhere in {code(step.path)}, so nothing was changed.", done=False)
-    if was_cut(found.text) or (number > 1 and not step.everywhere):
-        return Report(_several(step, hits, number), done=False)
-    if number == 1 and not step.whole_words:
-        patched = yield from ask("apply_patch", path=step.path, old_str=step.old, new_str=step.new)
+    number = sum(len(re.findall(pattern, hit.text)) for hit in hits)
+    if not step.everywhere and number > 1:
+        return Report(_several(step, hits, number, is_more=was_cut(found)), done=False)
+    if step.everywhere:
+        patched = yield from _patch_all(step, pattern, hits, to_the_end=was_cut(found))
     else:
-        patched = yield from _patch_span(step, pattern, hits)
-    return Report(_changed(step, pattern, hits, number)) if patched.ok else failed(f"{code(step.path)}", patched)
+        outcome = yield from ask("apply_patch", path=step.path, old_str=step.old, new_str=step.new)
+        patched = _Patched(outcome, [(hit.line, hit.text) for hit in hits])
+    if not patched.outcome.ok:
+        return failed(f"{code(step.path)} was not changed", patched.outcome)
+    return Report(_changed(step, pattern, patched.lines))
 
 
-def _patch_span(step: Replace, pattern: str, hits: Sequence[Hit]) -> Step:
-    """One patch for all places, whose old text is the lines from the first to the last.
+def _patch_all(step: Replace, pattern: str, hits: Sequence[Hit], *, to_the_end: bool) -> _Patching:
+    """One patch for all places, whose old text is the lines from the first to the last, and one around them.
 
     That text is in the file only once, by its making: a second one would hold a place outside of the first.
     """
-    span = yield from ask("read_file", path=step.path, start_line=hits[0].line, end_line=hits[-1].line)
+    start, last = max(1, hits[0].line - 1), hits[-1].line + 1
+    end = start + _MOST_LINES - 1 if to_the_end else last
+    span = yield from ask("read_file", path=step.path, start_line=start, end_line=end)
     if not span.ok:
-        return span
-    lines = read_lines(span.text)
-    if len(lines) <= hits[-1].line - hits[0].line:
-        return Outcome(span.call, "error", "Its places are too far apart for one patch; nothing was changed.")
-    old = "\n".join(lines)
+        return _Patched(span, ())
+    excerpt = read_excerpt(span)
+    if not excerpt.is_to_the_end and (to_the_end or len(excerpt.lines) <= last - start):
+        reason = "its places are too far apart for one patch. Quote more of the lines that you mean, one by one."
+        return _Patched(span.but_failed(reason), ())
+    if any("[line cut: " in line for line in excerpt.lines):
+        return _Patched(span.but_failed("a line of it is too long to be changed as a whole."), ())
+    old = "\n".join(excerpt.lines)
     new = re.sub(pattern, lambda _: step.new, old)
-    return (yield from ask("apply_patch", path=step.path, old_str=old, new_str=new))
+    outcome = yield from ask("apply_patch", path=step.path, old_str=old, new_str=new)
+    lines = [(number, line) for number, line in enumerate(excerpt.lines, start) if re.search(pattern, line)]
+    return _Patched(outcome, lines)
 
 
 def _place_pattern(step: Replace) -> str:
@@ -57,20 +82,21 @@ def _place_pattern(step: Replace) -> str:
     return before + pattern + after
 
 
-def _changed(step: Replace, pattern: str, hits: Sequence[Hit], number: int) -> str:
-    lines = [(hit.text, re.sub(pattern, lambda _: step.new, hit.text)) for hit in hits[:_SHOWN_LINES]]
-    numbers = ", ".join(str(hit.line) for hit in hits[:_SHOWN_LINES]) + (", …" if len(hits) > _SHOWN_LINES else "")
+def _changed(step: Replace, pattern: str, lines: Sequence[tuple[int, str]]) -> str:
+    number = sum(len(re.findall(pattern, line)) for _, line in lines)
+    shown = lines[:_SHOWN_LINES]
+    numbers = ", ".join(str(at) for at, _ in shown) + (", …" if len(lines) > _SHOWN_LINES else "")
+    changes = "\n".join(f"-{line}\n+{re.sub(pattern, lambda _: step.new, line)}" for _, line in shown)
     return (
         f"Replaced {code(step.old)} with {code(step.new)} in {code(step.path)}, {count(number, 'place')} on "
-        f"line{'s' if len(hits) > 1 else ''} {numbers}:\n\n"
-        + fence("\n".join(f"-{before}\n+{after}" for before, after in lines), "diff")
+        f"line{'s' if len(lines) > 1 else ''} {numbers}:\n\n{fence(changes, 'diff')}"
     )
 
 
-def _several(step: Replace, hits: Sequence[Hit], number: int) -> str:
+def _several(step: Replace, hits: Sequence[Hit], number: int, *, is_more: bool) -> str:
     lines = "\n".join(f"{hit.path}:{hit.line}: {hit.text}" for hit in hits[:_SHOWN_LINES])
-    advice = "" if step.everywhere else f", or say `replace all A with B in {step.path}`"
     return (
-        f"{code(step.old)} is in {number} places of {code(step.path)}, so I changed nothing. "
-        f"Quote more of the line that you mean{advice}.\n\n{fence(lines)}"
+        f"{code(step.old)} is in {'more than ' if is_more else ''}{number} places of {code(step.path)}, so I changed "
+        f"nothing. Quote more of the line that you mean, or say `replace all A with B in {step.path}`.\n\n"
+        f"{fence(lines)}"
     )

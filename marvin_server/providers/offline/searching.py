@@ -7,7 +7,7 @@ from itertools import combinations
 from marvin_server.providers.offline.markdown import code, fence, language
 from marvin_server.providers.offline.question import Question
 from marvin_server.providers.offline.ranking import DEFINITION, Passage, rank
-from marvin_server.providers.offline.results import Hit, explain, read_hits, read_lines
+from marvin_server.providers.offline.results import Hit, explain, read_excerpt, read_hits
 from marvin_server.providers.offline.turn import Call, Outcome, Plan, ask
 
 QUOTES = 3
@@ -17,18 +17,18 @@ NO_MODEL = (
     "not understood. For a model's answer set a key; `marvin doctor` says how."
 )
 _README = r"(?i)(?<![\w/.-])README(?:\.(?:md|rst|txt|org|adoc))?(?![\w/.])"
+_ESCAPE = r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4})"
+_OUT_OF_REACH = "a name with control characters, which are shown here as escapes; I cannot open it"
 
 
 def survey(question: Question, path: str | None = None) -> list[Call]:
-    """The searches that show where the terms of ``question`` are, side by side in one round."""
+    """Two searches, side by side: for the best evidence, which must not be crowded out, and for any term at all."""
     patterns = [term.pattern for term in question.terms]
     anywhere = "|".join(f"(?:{pattern})" for pattern in patterns)
     pairs = [f"(?:{a}).*(?:{b})|(?:{b}).*(?:{a})" for a, b in combinations(patterns, 2)]
-    searches = [*patterns, rf"{DEFINITION}\w*(?:{anywhere})"]
-    if pairs:
-        searches.append("|".join(pairs))
+    searches = ("|".join([rf"{DEFINITION}\w*(?:{anywhere})", *pairs]), anywhere)
     place = {} if path is None else {"path": path}
-    return [Call("code_grep", {"pattern": pattern, **place}) for pattern in dict.fromkeys(searches)]
+    return [Call("code_grep", {"pattern": pattern, **place}) for pattern in searches]
 
 
 def answer(question: Question) -> Plan:
@@ -36,7 +36,7 @@ def answer(question: Question) -> Plan:
     outcomes = yield survey(question)
     if not any(outcome.ok for outcome in outcomes):
         return f"I could not search the workspace: {explain(outcomes[0])}"
-    passages = rank(question, [hit for outcome in outcomes if outcome.ok for hit in read_hits(outcome.text)])
+    passages = rank(question, [hit for outcome in outcomes for hit in read_hits(outcome)])
     words = ", ".join(code(term.word) for term in question.terms)
     if not passages:
         return (
@@ -59,20 +59,20 @@ def answer(question: Question) -> Plan:
 def explain_file(path: str, question: Question) -> Plan:
     """The outline of a file that the question names, and its head, or its best place for the question's terms."""
     found = yield from ask("code_grep", pattern=rf"{DEFINITION}|^#{{1,3}} ", glob=f"**/{path}")
-    hits = read_hits(found.text) if found.ok else []
+    hits = read_hits(found)
     places = list(dict.fromkeys(hit.path for hit in hits))
     place = path if not places or path in places else places[0]
     outline = [hit for hit in hits if hit.path == place]
     line = 1
     if question.terms:
         outcomes = yield survey(question, place)
-        passages = rank(question, [hit for outcome in outcomes if outcome.ok for hit in read_hits(outcome.text)])
+        passages = rank(question, [hit for outcome in outcomes for hit in read_hits(outcome)])
         line = passages[0].line if passages else 1
     start = max(1, line - 5)
     head = yield from ask("read_file", path=place, start_line=start, end_line=start + (29 if line > 1 else 39))
     if not head.ok:
         return f"I could not read {code(place)}: {explain(head)}"
-    text = read_lines(head.text)
+    text = read_excerpt(head).lines
     parts = [f"`{place}:{start}`, {'where the words of your question are' if line > 1 else 'its head'}:"]
     parts.append(fence("\n".join(text), language(place)))
     if outline:
@@ -91,7 +91,7 @@ def overview() -> Plan:
     if readme := re.search(_README, listing.text):
         head = yield from ask("read_file", path=readme[0], start_line=1, end_line=60)
         if head.ok:
-            parts.append(f"From `{readme[0]}`:\n\n{fence(_opening(read_lines(head.text)), language(readme[0]))}")
+            parts.append(f"From `{readme[0]}`:\n\n{fence(_opening(read_excerpt(head).lines), language(readme[0]))}")
     parts.append(f"{'The' if parts else 'There is no README; the'} tree:\n\n{fence(listing.text)}")
     return "\n\n".join([*parts, NO_MODEL])
 
@@ -116,21 +116,28 @@ def _reading(passage: Passage) -> Call:
 
 
 def _quotation(passage: Passage, outcome: Outcome) -> str:
-    place = f"`{passage.path}:{passage.line}`"
+    """A passage under the path and number of its first line; another line that it is about is named."""
     if not outcome.ok:
-        return f"{place} ({' '.join(outcome.text.split())[:200]})"
-    start = max(1, passage.line - (3 if passage.is_definition else 6))
-    lines = read_lines(outcome.text)
+        has_escape = re.search(_ESCAPE, passage.path)
+        reason = _OUT_OF_REACH if has_escape else " ".join(explain(outcome).split())[:200]
+        return f"`{passage.path}:{passage.line}` ({reason})"
+    excerpt = read_excerpt(outcome)
+    lines = excerpt.lines
+    first, last = 0, len(lines)
     if passage.is_definition:
-        lines = _block(lines, passage.line - start)
-    quote = "\n".join(lines).strip("\n")
+        first, last = _block(lines, passage.line - excerpt.start)
+    while first < last and not lines[first].strip():
+        first += 1
+    number = excerpt.start + first
+    place = f"`{passage.path}:{number}`" + (f" (see line {passage.line})" if number != passage.line else "")
+    quote = "\n".join(lines[first:last]).rstrip()
     return f"{place}\n\n{fence(quote, language(passage.path))}"
 
 
-def _block(lines: Sequence[str], index: int) -> Sequence[str]:
-    """The definition that begins at ``index``, with what directly precedes it, up to where its indentation ends."""
+def _block(lines: Sequence[str], index: int) -> tuple[int, int]:
+    """Where the definition at ``index`` begins, with what directly precedes it, and where its indentation ends."""
     if index >= len(lines):
-        return lines
+        return 0, len(lines)
     depth = _indent(lines[index])
     first = index
     while first and lines[first - 1].strip() and _indent(lines[first - 1]) == depth:
@@ -141,7 +148,7 @@ def _block(lines: Sequence[str], index: int) -> Sequence[str]:
         if line.strip() and _indent(line) <= depth and line.strip()[0] not in ")]}":
             break
         last += 1
-    return lines[first:last] if last - index > 1 else lines[first : index + 8]
+    return first, last if last - index > 1 else index + 8
 
 
 def _indent(line: str) -> int:

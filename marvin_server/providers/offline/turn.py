@@ -35,6 +35,10 @@ class Outcome(Struct, frozen=True):
     def ok(self) -> bool:
         return self.status == "ok"
 
+    def but_failed(self, reason: str) -> "Outcome":
+        """The same call with an error of the plan's own: what it answered cannot be used."""
+        return Outcome(self.call, "error", reason)
+
 
 Plan = Generator[Sequence[Call], Sequence[Outcome], str]
 Step = Generator[Sequence[Call], Sequence[Outcome], Outcome]

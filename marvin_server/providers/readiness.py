@@ -1,0 +1,91 @@
+"""Whether each provider could answer now, and what a person would do to make it."""
+
+from importlib.util import find_spec
+
+from msgspec import Struct
+
+from marvin_server.errors import UsageError
+from marvin_server.providers import selection, vendors
+from marvin_server.settings import Settings
+
+
+class Readiness(Struct, frozen=True):
+    """``text`` says how it stands with a provider, ``advice`` what to do when it is not ready."""
+
+    ready: bool
+    text: str
+    advice: str | None = None
+    model: str | None = None
+    price_vendor: str | None = None
+    free: bool = False
+    context: int | None = None
+
+
+def readiness(name: str, settings: Settings) -> Readiness:
+    """How it stands with the provider of this name. Raises ``UsageError`` for an unknown one."""
+    match name:
+        case selection.OFFLINE:
+            return Readiness(True, "always there; it searches, it is no model", model="offline", free=True)
+        case selection.LOCAL:
+            return _local(settings)
+        case selection.COPILOT:
+            return _copilot(settings)
+        case selection.OLLAMA:
+            return _ollama(settings)
+        case _:
+            return _vendor(name, settings)
+
+
+def _local(settings: Settings) -> Readiness:
+    model = settings.model or settings.environ.get("MARVIN_LOCAL_MODEL")
+    if find_spec("xllamacpp") is None:
+        advice = "pip install 'marvin-assistant[local]', then name a GGUF file with --model or MARVIN_LOCAL_MODEL"
+        return Readiness(False, "its engine is not installed", advice, model, free=True)
+    if not model:
+        return Readiness(False, "no model file is named", "name a GGUF file with --model or MARVIN_LOCAL_MODEL")
+    return Readiness(True, "the engine is installed", model=model, free=True)
+
+
+def _copilot(settings: Settings) -> Readiness:
+    from marvin_server.providers import copilot
+
+    model = settings.model or copilot.DEFAULT_MODEL
+    if selection.copilot_is_ready(settings):
+        return Readiness(True, "logged in", model=model)
+    if find_spec("copilot") is None:
+        text, first = "its SDK is not installed", "pip install 'marvin-assistant[copilot]', "
+    else:
+        text, first = "not logged in", ""
+    return Readiness(False, text, f"{first}npm install -g @github/copilot, then: copilot login", model)
+
+
+def _ollama(settings: Settings) -> Readiness:
+    address = selection.ollama_address(settings)
+    ready = selection.ollama_is_ready(settings)
+    vendor = vendors.load(selection.OLLAMA, settings)
+    text = f"answers at {address}" if ready else f"nothing answers at {address}"
+    advice = None if ready else "install it from https://ollama.com and start it with: ollama serve"
+    return Readiness(ready, text, advice, vendors.model(vendor, settings), free=True)
+
+
+def _vendor(name: str, settings: Settings) -> Readiness:
+    vendor = vendors.load(name, settings, selection.OTHERS)
+    try:
+        model = vendors.model(vendor, settings)
+    except UsageError as error:
+        return Readiness(False, str(error), price_vendor=vendor.price_vendor)
+    found = vendors.key(vendor, settings)
+    variable, file = vendor.key_variable, vendor.key_file
+    ways = [f"export {variable}=..."] if variable else []
+    ways += [f"put the key into {file} (chmod 600)"] if file else []
+    needs_key = found.value is None and bool(ways)
+    text = f"{variable} is not set" if needs_key and variable and "cannot be read" in found.origin else found.origin
+    return Readiness(
+        not needs_key,
+        f"key from {found.origin}" if found.value else text,
+        ", or ".join(ways) if needs_key else None,
+        model,
+        vendor.price_vendor,
+        vendor.free,
+        vendor.contexts.get(model),
+    )
