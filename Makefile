@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 COPILOT := @github/copilot@1.0.102
-PROMPT ?= Where are the exit codes of the non-interactive command defined?
+PROMPT ?= Which function decides whether a tool call may run?
 
 .PHONY: run test check fix bench clean
 
