@@ -10,7 +10,10 @@ from tests.servers.scenarios import says
 
 COMMAND = Path(sys.executable).with_name("marvin")
 # What these need, every start may have.
-STANDARD = "import argparse, asyncio, concurrent.futures.thread, dataclasses, json, msgspec, pathlib, shutil, sqlite3"
+STANDARD = (
+    "import argparse, asyncio, concurrent.futures.thread, dataclasses, json, msgspec, pathlib, shutil, sqlite3, "
+    "urllib.parse"
+)
 ALWAYS = {"marvin_cli", "marvin_cli.main", "marvin_cli.arguments", "marvin_server", "marvin_server.errors"}
 ONE_SHOT = {
     *ALWAYS,
@@ -20,7 +23,8 @@ ONE_SHOT = {
     *(f"marvin_server.session{name}" for name in ("", ".opening", ".prices", ".session", ".store")),
     *(f"marvin_server.session.{name}" for name in ("toolbox", "transcript", "usage")),
     *(f"marvin_server.agent{name}" for name in ("", ".calls", ".loop", ".permissions", ".prompt", ".recovery")),
-    *(f"marvin_server.providers{name}" for name in ("", ".base", ".selection", ".vendors", ".vendor_files")),
+    *(f"marvin_server.providers{name}" for name in ("", ".base", ".keys", ".selection", ".vendors")),
+    "marvin_server.providers.vendor_files",
     *(f"marvin_server.tools{name}" for name in ("", ".arguments", ".base", ".index", ".registry")),
     *(f"marvin_server.workspace{name}" for name in ("", ".beneath", ".confine", ".descendants", ".documents")),
     *(f"marvin_server.workspace.{name}" for name in ("listing", "names", "process", "workspace")),

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,10 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(tmp_path / "marvin.db")
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(tmp_path / "marvin.db")
+    yield store
+    store.close()
 
 
 @pytest.fixture
