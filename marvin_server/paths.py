@@ -29,6 +29,16 @@ class Paths(Struct, frozen=True):
         return self.config / "tools"
 
     @property
+    def keys(self) -> Path:
+        """Keys that ``marvin login`` stored, a file per vendor."""
+        return self.config / "keys"
+
+    @property
+    def models(self) -> Path:
+        """Lists of models that vendors gave, a file per vendor."""
+        return self.cache / "models"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 

@@ -31,7 +31,8 @@ class Settings:
 
     ``model`` comes from a flag or ``MARVIN_MODEL`` and beats the vendor's own variable; ``default_model`` comes from
     the file and does not. Times are in seconds, money in USD. ``tools`` is ``("core",)``, ``("all",)`` or names of
-    toolsets that are on from the start. ``environ`` is the environment as it was at the start.
+    toolsets that are on from the start. ``record`` is the file to which exchanges with vendors are added; only a flag
+    sets it. ``environ`` is the environment as it was at the start.
     """
 
     paths: Paths
@@ -52,6 +53,7 @@ class Settings:
     stall_timeout: float = 60.0
     thinking: Effort | None = None
     ntfy_server: str = "https://ntfy.sh"
+    record: Path | None = None
     warnings: tuple[str, ...] = ()
 
     def secrets(self) -> tuple[str, ...]:

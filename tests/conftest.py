@@ -63,6 +63,7 @@ def home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     # Nobody listens there: an Ollama of the person's own must not answer a test.
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     for kind, place in {
         "CONFIG": ".config",
         "DATA": ".local/share",

@@ -54,6 +54,7 @@ def parser(subcommands: Sequence[str] = ()) -> Parser:
     option("--max-cost", "USD", "stop when the session has cost this much")
     option("--max-rounds", "N", "at most N rounds of tool calls (default 50)")
     option("--ntfy", "TOPIC", "publish to this ntfy topic when the run ends")
+    option("--record", "FILE", "add the exchanges with the model to FILE, without secrets; --provider replay plays it")
     option("--profile", "NAME", "whose sessions and settings")
     option("--config", "FILE", "read this instead of the usual config.yaml")
     add("--verbose", action="store_true", help="show the log and tracebacks on standard error")

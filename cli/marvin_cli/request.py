@@ -46,6 +46,7 @@ def read(arguments: argparse.Namespace) -> Request:
         loaded,
         approve=loaded.approve or "all",
         request_timeout=loaded.request_timeout or seconds,
+        record=Path(arguments.record).absolute() if arguments.record is not None else None,
     )
     return Request(
         _prompt(arguments), directory, loaded, schema, arguments.resume, arguments.latest, _topic(arguments.ntfy)

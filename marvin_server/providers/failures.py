@@ -109,7 +109,7 @@ def _kind(status: int, evidence: str) -> type[ProviderError]:
         return Auth
     if status == 429:
         return RateLimited
-    if _OVERFLOW.search(evidence):
+    if status == 413 or _OVERFLOW.search(evidence):
         return ContextOverflow
     if status in (408, 504):
         return TimedOut

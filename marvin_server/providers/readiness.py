@@ -5,7 +5,8 @@ from importlib.util import find_spec
 from msgspec import Struct
 
 from marvin_server.errors import UsageError
-from marvin_server.providers import selection, vendors
+from marvin_server.providers import keys, selection, vendors
+from marvin_server.providers.transport import is_loopback
 from marvin_server.settings import Settings
 
 
@@ -74,15 +75,16 @@ def _vendor(name: str, settings: Settings) -> Readiness:
         model = vendors.model(vendor, settings)
     except UsageError as error:
         return Readiness(False, str(error), price_vendor=vendor.price_vendor)
-    found = vendors.key(vendor, settings)
+    found = keys.key(vendor, settings)
     variable, file = vendor.key_variable, vendor.key_file
     ways = [f"export {variable}=..."] if variable else []
     ways += [f"put the key into {file} (chmod 600)"] if file else []
-    needs_key = found.value is None and bool(ways)
+    ways += [f"run: marvin login {name}"] if ways else []
+    needs_key = found.value is None and bool(ways) and not is_loopback(vendors.url(vendor, settings))
     text = f"{variable} is not set" if needs_key and variable and "cannot be read" in found.origin else found.origin
     return Readiness(
         not needs_key,
-        f"key from {found.origin}" if found.value else text,
+        f"key from {found.origin}" if found.value else text if needs_key else "no key is needed",
         ", or ".join(ways) if needs_key else None,
         model,
         vendor.price_vendor,

@@ -7,6 +7,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from marvin_server.errors import UsageError
 from marvin_server.providers import vendors
 from marvin_server.providers.base import Provider
 from marvin_server.settings import Settings
@@ -14,6 +15,8 @@ from marvin_server.settings import Settings
 COPILOT, LOCAL, OFFLINE, OLLAMA = "copilot", "local", "offline", "ollama"
 # Providers that no vendor file describes.
 OTHERS = (COPILOT, LOCAL, OFFLINE)
+# It answers only what a recording holds, and so is named, but never offered.
+REPLAY = "replay"
 
 
 class Choice(Struct, frozen=True):
@@ -55,8 +58,12 @@ def fallbacks(settings: Settings) -> tuple[Callable[[], Choice], ...]:
     """Those that answer when the chosen provider fails, in order; each is made when its time comes.
 
     Where the settings name none it is Copilot, if that is logged in. A model that was asked for by name is the chosen
-    provider's: these use their own.
+    provider's: these use their own. A recording is played by itself: whom it fell back on is in it.
     """
+    if settings.provider == REPLAY:
+        from marvin_server.providers import replay
+
+        return tuple(partial(Choice, played, free=True) for played in replay.providers(settings)[1:])
     following = settings.fallback
     if following is None:
         following = (COPILOT,) if settings.provider != COPILOT and copilot_is_ready(settings) else ()
@@ -65,7 +72,13 @@ def fallbacks(settings: Settings) -> tuple[Callable[[], Choice], ...]:
 
 
 def named(name: str, settings: Settings) -> Choice:
-    """The provider of this name. Raises as ``choose`` does."""
+    """The provider of this name. Raises as ``choose`` does, and where ``settings.record`` asks for the impossible."""
+    if settings.record is not None and name in (*OTHERS, REPLAY):
+        raise UsageError(f"--record: the provider {name} sends no requests that can be recorded; name another")
+    if name == REPLAY:
+        from marvin_server.providers import replay
+
+        return Choice(replay.providers(settings)[0], free=True)
     if name == OFFLINE:
         from marvin_server.providers.offline import Offline
 
@@ -78,7 +91,7 @@ def named(name: str, settings: Settings) -> Choice:
         from marvin_server.providers import copilot
 
         return Choice(copilot.create(settings))
-    vendor = vendors.load(name, settings, OTHERS)
+    vendor = vendors.load(name, settings, (*OTHERS, REPLAY))
     if name == OLLAMA:
         settings = dataclasses.replace(settings, environ={**settings.environ, "OLLAMA_URL": ollama_address(settings)})
     # Whoever answers at another address sets prices of their own.

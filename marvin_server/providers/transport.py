@@ -5,7 +5,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -174,12 +174,16 @@ class Transport:
     """Connections to hosts, kept open between requests. Times are in seconds.
 
     ``request_timeout`` bounds a whole request, its answer included; ``stall_timeout`` bounds a silence within the
-    answer. The environment's proxies and certificate variables count, proxies not for a loopback host.
+    answer. The environment's proxies and certificate variables count, proxies not for a loopback host. What ``wrap``
+    makes of a client is asked in its place.
     """
 
-    def __init__(self, *, request_timeout: float, stall_timeout: float) -> None:
+    def __init__(
+        self, *, request_timeout: float, stall_timeout: float, wrap: Callable[[Client], Client] | None = None
+    ) -> None:
         self._request_timeout = request_timeout
         self._stall_timeout = stall_timeout
+        self._wrap = wrap
         self._direct: Client | None = None
         self._proxied: Client | None = None
 
@@ -230,13 +234,16 @@ class Transport:
             if self._proxied is None:
                 from marvin_server.providers.proxied import Proxied
 
-                self._proxied = Proxied(connect_timeout)
+                self._proxied = self._wrapped(Proxied(connect_timeout))
             return self._proxied
         if self._direct is None:
             from marvin_server.providers.direct import Direct
 
-            self._direct = Direct(connect_timeout)
+            self._direct = self._wrapped(Direct(connect_timeout))
         return self._direct
+
+    def _wrapped(self, client: Client) -> Client:
+        return self._wrap(client) if self._wrap else client
 
 
 def is_loopback(url: str) -> bool:

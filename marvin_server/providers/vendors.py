@@ -1,17 +1,14 @@
-"""Which vendor, key, model and address a person has chosen, and the provider made of them."""
+"""Which vendor, model and address a person has chosen, and the provider made of them."""
 
 import importlib
-import os
-import re
-import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from marvin_server.errors import Auth, UsageError
 from marvin_server.providers.base import Provider
 from marvin_server.providers.failures import Endpoint
+from marvin_server.providers.keys import key
 from marvin_server.providers.transport import Transport, is_loopback
 from marvin_server.providers.vendor_files import SUFFIXES, WIRE_APIS, Vendor, check_address, read
 from marvin_server.settings import Settings
@@ -19,14 +16,6 @@ from marvin_server.settings import Settings
 _CATALOG = Path(__file__).with_name("catalog")
 _REQUEST_SECONDS = 180.0
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key, or None; ``origin`` says where it comes from, or why there is none."""
-
-    value: str | None = field(repr=False)
-    origin: str
 
 
 def names(settings: Settings) -> tuple[str, ...]:
@@ -82,16 +71,6 @@ def usable(settings: Settings) -> Vendor | None:
     return None
 
 
-def key(vendor: Vendor, settings: Settings) -> Key:
-    """The key from the vendor's variable, else from its file if nobody but its owner may read that."""
-    variable = vendor.key_variable
-    if variable and (value := settings.environ.get(variable, "").strip()):
-        return _checked(value, variable)
-    if vendor.key_file:
-        return _key_in(vendor.key_file, settings)
-    return Key(None, f"{variable} is not set" if variable else "no key is needed")
-
-
 def model(vendor: Vendor, settings: Settings) -> str:
     """The model: flag or ``MARVIN_MODEL``, else the vendor's variable, else the settings file, else its default."""
     of_variable = settings.environ.get(vendor.model_variable or "", "").strip()
@@ -124,42 +103,27 @@ def create(vendor: Vendor, settings: Settings) -> Provider:
         check_key=places or str(vendor.file),
         check_url=vendor.url_variable or str(vendor.file),
     )
-    transport = Transport(
-        request_timeout=settings.request_timeout or _REQUEST_SECONDS, stall_timeout=settings.stall_timeout
-    )
     chosen = model(vendor, settings)
     wire_api = _of_model(vendor.wire_apis, chosen) or vendor.wire_api
     module = importlib.import_module(f"marvin_server.providers.{wire_api}")
     provider: Callable[..., Provider] = getattr(module, WIRE_APIS[wire_api])
     facts = {"max_output": _of_model(vendor.max_output, chosen), "thinking": _of_model(vendor.thinking, chosen)}
     wanted = {name: fact for name, fact in facts.items() if fact is not None and wire_api == "anthropic"}
-    return provider(
-        name=vendor.name, model=chosen, endpoint=endpoint, transport=transport, quirks=vendor.quirks, **wanted
+    options = {"name": vendor.name, "model": chosen, "quirks": vendor.quirks, **wanted}
+    wrap = None
+    if settings.record is not None:
+        from marvin_server.providers.recorder import recorder
+
+        wrap = recorder(settings.record, settings, endpoint, wire_api, options)
+    transport = Transport(
+        request_timeout=settings.request_timeout or _REQUEST_SECONDS, stall_timeout=settings.stall_timeout, wrap=wrap
     )
+    return provider(endpoint=endpoint, transport=transport, **options)
 
 
 def _of_model(by_prefix: Mapping[str, Value], model: str) -> Value | None:
     """The value whose key is the longest beginning of the model's name."""
     return by_prefix.get(max((prefix for prefix in by_prefix if model.startswith(prefix)), key=len, default=""))
-
-
-def _key_in(name: str, settings: Settings) -> Key:
-    home = settings.environ.get("HOME") or str(Path.home())
-    path = Path(name.replace("~", home, 1)) if name.startswith("~/") else Path(name)
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.getuid():
-                return Key(None, f"{name} is ignored, since others can get at it (chmod 600 {name})")
-            return _checked(file.read(10_000).decode("utf-8", "replace").strip(), name)
-    except OSError as error:
-        return Key(None, f"{name} cannot be read ({error.strerror})")
-
-
-def _checked(value: str, origin: str) -> Key:
-    if re.fullmatch(r"[!-~]+", value):
-        return Key(value, origin)
-    return Key(None, f"{origin} holds no key, but other text")
 
 
 def _files(settings: Settings) -> dict[str, Path]:

@@ -75,6 +75,40 @@ def test_models_lists_every_provider_with_price_and_context(marvin: Marvin) -> N
     assert "price unknown" in table
 
 
+@pytest.fixture
+def acme(home: Path, model_server: ThreadedModelServer) -> ThreadedModelServer:
+    """A vendor of the person's own that sets OpenAI's prices."""
+    folder = home / "marvin" / "config" / "vendors"
+    folder.mkdir(parents=True)
+    vendor = {"title": "Acme", "wire_api": "openai_chat", "base_url": model_server.url, "price_vendor": "openai"}
+    (folder / "acme.json").write_text(json.dumps({**vendor, "default_model": "gpt-5.1"}))
+    return model_server
+
+
+def test_models_refresh_lists_what_is_offered_and_keeps_it(marvin: Marvin, acme: ThreadedModelServer) -> None:
+    assert json.loads(marvin("models", "acme", "--json").stdout)[0]["offered"] is None
+    done = marvin("models", "acme", "--refresh", "--json")
+    (row,) = json.loads(done.stdout)
+    (offer,) = row["offered"]["models"]
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert offer == {"model": "test-model", "context": None, "input": None, "output": None}
+    assert [(request.method, request.path) for request in acme.requests] == [("GET", "/v1/models")]
+    assert json.loads(marvin("models", "acme", "--json").stdout) == [row]
+    assert f"Models of acme, as of {row['offered']['at'][:10]}" in marvin("models").stdout
+    assert len(acme.requests) == 1
+
+
+def test_models_refresh_fails_only_when_the_one_asked_for_fails(marvin: Marvin, acme: ThreadedModelServer) -> None:
+    nobody = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "GROQ_BASE_URL": "nonsense", "GROQ_API_KEY": "k"}
+    one = marvin("models", "openai", "--refresh", env=nobody)
+    assert (one.exit_code, one.stderr.startswith("marvin: cannot reach 127.0.0.1:9")) == (1, True)
+    every = marvin("models", "--refresh", env=nobody)
+    assert (every.exit_code, len(every.stderr.splitlines())) == (0, 1)
+    assert every.stderr.startswith("marvin: GROQ_BASE_URL needs an address")
+    assert "Models of acme" in every.stdout
+    assert marvin("models", "offline", "--refresh").exit_code == 2
+
+
 def test_models_refuses_an_unknown_provider(marvin: Marvin) -> None:
     done = marvin("models", "opnai")
     assert (done.exit_code, "did you mean openai" in done.stderr) == (2, True)
@@ -119,7 +153,7 @@ def test_without_sessions_there_is_nothing_to_list_and_no_store_is_made(marvin: 
     assert not (home / "marvin").exists()
 
 
-@pytest.mark.parametrize("name", ["doctor", "models", "sessions", "tools"])
+@pytest.mark.parametrize("name", ["doctor", "login", "models", "sessions", "tools"])
 def test_every_subcommand_has_help_and_refuses_what_it_does_not_know(marvin: Marvin, name: str) -> None:
     done = marvin(name, "--help")
     assert (done.exit_code, done.stdout.startswith(f"usage: marvin {name}")) == (0, True)

@@ -7,7 +7,7 @@ import pytest
 from marvin_server import settings as settings_module
 from marvin_server.errors import Auth, UsageError
 from marvin_server.providers import vendors
-from marvin_server.providers.vendors import Key
+from marvin_server.providers.keys import Key
 from marvin_server.settings import Settings
 
 OWN: dict[str, Any] = {"wire_api": "openai_chat", "base_url": "https://gateway.example/v1", "key_variable": "ACME_KEY"}

@@ -1,25 +1,35 @@
-"""List the providers with the model that each would use, its context size and its price."""
+"""List the providers and the models that each would use or offers, with context size and price."""
 
 import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from marvin_cli.commands import show, show_json, table
-from marvin_server.errors import UsageError
+from marvin_server.errors import MarvinError, Unreachable, UsageError
 from marvin_server.messages import Usage
-from marvin_server.providers import selection
+from marvin_server.providers import model_list, selection, vendors
+from marvin_server.providers.model_list import Listing
 from marvin_server.providers.readiness import Readiness, readiness
+from marvin_server.providers.transport import is_loopback
+from marvin_server.providers.vendor_files import Vendor
+from marvin_server.sanitise import one_line
 from marvin_server.session import prices
 from marvin_server.settings import Settings
 
 _MILLION = 1_000_000
+_COLUMNS = ("CONTEXT", "USD PER MILLION IN / OUT")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("provider", nargs="?", help="only this one")
+    parser.add_argument("--refresh", action="store_true", help="ask for the models that are offered now")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     wanted = [arguments.provider] if arguments.provider else list(selection.names(settings))
+    code = asyncio.run(_refresh(wanted, settings, asked_for=bool(arguments.provider))) if arguments.refresh else 0
     rows: list[dict[str, Any]] = []
     for name in wanted:
         try:
@@ -30,26 +40,89 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
             rows.append(_row(name, Readiness(False, str(error)), settings))
     if arguments.json:
         show_json(rows)
-        return 0
-    lines = [("PROVIDER", "MODEL", "CONTEXT", "USD PER MILLION IN / OUT", "STATUS")]
+        return code
+    lines = [("PROVIDER", "MODEL", *_COLUMNS, "STATUS")]
     lines += [(r["provider"], r["model"] or "-", _size(r["context"]), _price(r), r["status"]) for r in rows]
     show(table(lines))
-    return 0
+    for row in rows:
+        if offered := row["offered"]:
+            show(f"\nModels of {row['provider']}, as of {offered['at'][:16].replace('T', ' ')} UTC")
+            offers = [(o["model"], _size(o["context"]), _price(o)) for o in offered["models"]]
+            show(table([("MODEL", *_COLUMNS), *offers]))
+    return code
+
+
+async def _refresh(names: Sequence[str], settings: Settings, *, asked_for: bool) -> int:
+    """Ask each for its models, all at once; one line for each that fails. The exit code counts what was asked for."""
+    if asked_for and names[0] in selection.OTHERS:
+        raise UsageError(f"{names[0]} does not list its models")
+    answers = await asyncio.gather(
+        *(_refresh_one(name, settings, asked_for=asked_for) for name in names if name not in selection.OTHERS)
+    )
+    for problem in filter(None, answers):
+        sys.stderr.write(f"marvin: {one_line(problem)}\n")
+    return int(asked_for and any(answers))
+
+
+async def _refresh_one(name: str, settings: Settings, *, asked_for: bool) -> str | None:
+    """What went wrong. Without being asked for, a vendor without a key is passed over, and a local one that is off."""
+    try:
+        vendor = vendors.load(name, settings, selection.OTHERS)
+        is_local = is_loopback(model_list.address(vendor, settings))
+        if asked_for or is_local or vendors.key(vendor, settings).value:
+            try:
+                await model_list.refresh(vendor, settings)
+            except Unreachable:
+                if asked_for or not is_local:
+                    raise
+    except MarvinError as error:
+        if asked_for and isinstance(error, UsageError):
+            raise
+        return str(error)
+    return None
 
 
 def _row(name: str, state: Readiness, settings: Settings) -> dict[str, Any]:
-    cache, vendor, model = settings.paths.cache, state.price_vendor, state.model or ""
-
-    def price(usage: Usage) -> float | None:
-        return 0.0 if state.free else prices.cost(cache, vendor, model, usage)
-
+    model = state.model or ""
     return {
         "provider": name,
         "model": state.model,
-        "context": state.context or prices.context_size(cache, vendor, model),
+        **_facts(model, state.price_vendor, settings, free=state.free, context=state.context),
+        "status": state.text,
+        "offered": _offered(name, settings),
+    }
+
+
+def _offered(name: str, settings: Settings) -> dict[str, Any] | None:
+    """The models of the last refresh, where there was one."""
+    try:
+        vendor = None if name in selection.OTHERS else vendors.load(name, settings)
+        listing = vendor and model_list.cached(vendor, settings)
+    except UsageError:
+        return None
+    if vendor is None or listing is None:
+        return None
+    return {"at": listing.at, "models": [_offer(model, vendor, listing, settings) for model in listing.models]}
+
+
+def _offer(model: str, vendor: Vendor, listing: Listing, settings: Settings) -> dict[str, Any]:
+    # Whoever answers at another address sets prices of their own.
+    asks = vendor.price_vendor if listing.url == vendor.base_url else None
+    return {"model": model, **_facts(model, asks, settings, free=vendor.free, context=vendor.contexts.get(model))}
+
+
+def _facts(
+    model: str, price_vendor: str | None, settings: Settings, *, free: bool, context: int | None
+) -> dict[str, Any]:
+    cache = settings.paths.cache
+
+    def price(usage: Usage) -> float | None:
+        return 0.0 if free else prices.cost(cache, price_vendor, model, usage)
+
+    return {
+        "context": context or prices.context_size(cache, price_vendor, model),
         "input": price(Usage(input=_MILLION)),
         "output": price(Usage(output=_MILLION)),
-        "status": state.text,
     }
 
 
