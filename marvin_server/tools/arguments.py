@@ -49,6 +49,11 @@ def parse(entry: ToolEntry, text: str) -> dict[str, Any]:
         for name, value in values.items()
         if isinstance(value, str) and (half := _HALF_CHARACTER.search(value))
     ]
+    problems += [
+        f"Field {name!r} must be {describe(fields[name])}, not {json.dumps(value)}."
+        for name, value in values.items()
+        if isinstance(value, bool) and fields.get(name, {}).get("type") in {"integer", "number"}
+    ]
     if problems:
         raise _wrong(entry, problems)
     return values
@@ -114,10 +119,10 @@ def _unreadable(entry: ToolEntry, text: str) -> ToolError:
     if entry.name == "apply_patch" and "*** Begin Patch" in text:
         return _wrong(entry, ["'*** Begin Patch' is not read here: send path, old_str and new_str, one edit per call."])
     if _is_cut_off(text):
-        problem = (
-            f"The arguments were cut off after {len(text)} characters, so nothing was done. Send less at once: a long "
-            "file as a first part with create_file and the rest in pieces with append_file."
-        )
+        problem = f"The arguments were cut off after {len(text)} characters, so nothing was done. Send less at once"
+        if entry.name in {"create_file", "append_file"}:
+            problem += ": a long file as a first part with create_file and the rest in pieces with append_file"
+        problem += "."
     else:
         problem = f"The arguments are not valid JSON: {_cut(text)}"
     return _wrong(entry, [problem])

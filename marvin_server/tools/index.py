@@ -10,15 +10,16 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from msgspec import Struct, to_builtins
 
 import marvin_server
 from marvin_server.errors import ToolError
+from marvin_server.messages import Effect
 from marvin_server.tools.base import Tool, ToolEntry
 
 USER_TOOLSET = "user"
@@ -58,7 +59,9 @@ def user(folder: Path, cache: Path) -> tuple[Index, tuple[str, ...]]:
     for file in files:
         try:
             found = [_entry(tool, USER_TOOLSET, str(file)) for tool in _tools_of(_import(str(file)))]
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             reason = str(error).partition("\n")[0]
             warnings.append(f"{file}: {type(error).__name__}: {reason}; its tools are left out")
             continue
@@ -181,7 +184,8 @@ def _import(module: str) -> ModuleType:
     # The tool's annotations are looked up through sys.modules while its module runs.
     sys.modules[name] = loaded
     try:
-        spec.loader.exec_module(loaded)
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(loaded)
     except BaseException:
         del sys.modules[name]
         raise
@@ -194,6 +198,8 @@ def _tools_of(module: ModuleType) -> list[Tool]:
 
 
 def _entry(tool: Tool, toolset: str, module: str) -> ToolEntry:
+    if tool.effect not in get_args(Effect):
+        raise ValueError(f"the effect {tool.effect!r} of {tool.name} is none of {', '.join(get_args(Effect))}")
     schema = _schema(tool.params.model_json_schema())
     schema.pop("description", None)
     return ToolEntry(tool.name, toolset, tool.effect, tool.description.replace("\n", " "), schema, module)

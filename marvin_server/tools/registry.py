@@ -1,12 +1,15 @@
 """The tools of a session: what a model is told of them, and how its calls become prepared, then run."""
 
+import asyncio
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.events import Command
@@ -94,20 +97,28 @@ class Registry:
             return _prepared(call, entry, self._tool(entry), values)
         except ToolError as error:
             return _refusal(str(error))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             return _crash(call.name, error)
 
     async def execute(self, prepared: PreparedCall, context: ToolContext) -> ToolOutput:
-        """Run a prepared call. Raises only ``PermissionNeeded`` and ``asyncio.CancelledError``."""
+        """Run a prepared call. Raises only ``PermissionNeeded``, ``asyncio.CancelledError`` and ``KeyboardInterrupt``.
+
+        Whatever else a tool does wrong (exits, panics, returns what is no text) is an error that the model reads.
+        """
         try:
-            output = await prepared.tool.run(prepared.params, context)
-        except PermissionNeeded:
+            if prepared.entry.toolset != index.USER_TOOLSET:
+                return _output(await prepared.tool.run(prepared.params, context))
+            from marvin_server.tools.foreign import printing_to_stderr
+
+            return _output(await printing_to_stderr(lambda: prepared.tool.run(prepared.params, context)))
+        except (PermissionNeeded, asyncio.CancelledError, KeyboardInterrupt):
             raise
         except ToolError as error:
             return _refusal(str(error))
-        except Exception as error:
+        except BaseException as error:
             return _crash(prepared.entry.name, error)
-        return output if isinstance(output, ToolOutput) else ToolOutput(output)
 
     def _tool(self, entry: ToolEntry) -> Tool:
         if entry.name not in self._loaded:
@@ -120,10 +131,13 @@ class Registry:
         by_words = {" ".join(sorted(known.split("_"))): known for known in self.entries}
         snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name[:100]).lower()
         words = " ".join(sorted(snake.split("_")))
-        near = dict.fromkeys(
-            [by_words[found] for found in difflib.get_close_matches(words, by_words)]
-            + difflib.get_close_matches(snake, self.entries)
-        )
+        likeness = {
+            known: max(difflib.SequenceMatcher(None, *pair).ratio() for pair in ((words, in_order), (snake, known)))
+            for in_order, known in by_words.items()
+        }
+        near = sorted((known for known in likeness if likeness[known] > 0.6), key=likeness.__getitem__, reverse=True)[
+            :3
+        ]
         if near:
             hint = "Did you mean " + " or ".join(f"{known} (toolset {self.entries[known].toolset})" for known in near)
             return f"There is no tool called {name[:100]!r}. {hint}?"
@@ -157,10 +171,21 @@ def _without_examples(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _output(result: object) -> ToolOutput:
+    """What a tool returned, as it can be sent and stored. Raises TypeError for anything else."""
+    from marvin_server.workspace.encodings import readable
+
+    output = ToolOutput(result) if isinstance(result, str) else result
+    if not isinstance(output, ToolOutput) or not isinstance(output.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"it returned {type(result).__name__}, not text")
+    json.dumps(to_builtins(output.details))
+    return replace(output, text=readable(output.text))
+
+
 def _refusal(text: str) -> ToolOutput:
     return ToolOutput(f"Error: {text}", "error")
 
 
-def _crash(name: str, error: Exception) -> ToolOutput:
+def _crash(name: str, error: BaseException) -> ToolOutput:
     logging.getLogger("marvin.tools").exception("The tool %s crashed", name)
     return ToolOutput(f"Error executing '{name}': {type(error).__name__}: {error}", "error")

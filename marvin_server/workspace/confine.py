@@ -76,6 +76,15 @@ class Root:
         with self._opened(path, NAME_ONLY, writing=False, asks=False) as opened:
             return opened.path
 
+    def link(self, path: str) -> str | None:
+        """Where ``path`` points when its last name is a symbolic link."""
+        head, name = posixpath.split(checked(path).rstrip("/"))
+        with self._opened(head, _FOLDER, writing=False, asks=False) as folder:
+            try:
+                return os.readlink(name, dir_fd=folder.fd)
+            except OSError:
+                return None
+
     def stat(self, path: str) -> os.stat_result:
         """The status of what ``path`` leads to; protected names need no question for it."""
         with self._opened(path, NAME_ONLY, writing=False, asks=False) as opened:

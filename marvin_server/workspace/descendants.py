@@ -10,6 +10,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Protocol
 
+from marvin_server.workspace.orphans import Process, adoption, reap
+
 TAG = "MARVIN_COMMAND"
 _GRACE = 0.5
 _BOUND = 3.0
@@ -42,12 +44,14 @@ class Descendants(Protocol):
 class TaggedProcesses:
     """Finds processes in Linux's /proc by their tag, so that neither setsid nor a double fork hides one.
 
-    One that has cleared its environment is found by its session and by its living ancestors.
+    One that has cleared its environment is found by its session, by its living ancestors, and as Marvin's orphan.
     """
 
     def __init__(self, tag: str) -> None:
         self.leader: int | None = None
         self._tag = tag.encode()
+        self._adoption = adoption()
+        self._ended: set[int] = set()
 
     async def end(self) -> int:
         try:
@@ -67,6 +71,7 @@ class TaggedProcesses:
         except asyncio.CancelledError:
             self.kill()
             raise
+        reap(self._ended)
         return count
 
     def kill(self) -> None:
@@ -77,16 +82,34 @@ class TaggedProcesses:
                 processes.send(signal.SIGKILL)
                 calm = 0 if processes.count else calm + 1
                 processes.wait(_PAUSE if calm else _GRACE)
+        reap(self._ended)
 
     def _find(self) -> Iterator[int]:
+        for pid in self._living():
+            if pid != self.leader:
+                self._ended.add(pid)
+            yield pid
+
+    def _living(self) -> Iterator[int]:
         """The pids, each as soon as it is known: a process may fork and end while the others are looked at."""
         parents: dict[int, int] = {}
         found: set[int] = set()
-        for pid, parent, session in _processes():
-            parents[pid] = parent
-            if session == self.leader or self._is_tagged(pid):
+        seen: list[Process] = []
+        for process in _processes():
+            seen.append(process)
+            if not process.is_running:
+                continue
+            pid = process.pid
+            parents[pid] = process.parent
+            if process.session == self.leader or self._is_tagged(pid):
                 found.add(pid)
                 yield pid
+        orphans = self._adoption.orphans(seen, self.leader)
+        reap(orphan.pid for orphan in orphans)
+        for process in orphans:
+            if process.is_running and process.pid not in found:
+                found.add(process.pid)
+                yield process.pid
         for pid in parents:
             line = [pid]
             while line[-1] not in found and (parent := parents.get(line[-1])):
@@ -202,16 +225,15 @@ def best_way() -> type[Descendants]:
     return ProcessGroup
 
 
-def _processes() -> Iterator[tuple[int, int, int]]:
-    """The pid, parent and session of every process that still has memory, the newest first (proc(5), /proc/pid/stat).
+def _processes() -> Iterator[Process]:
+    """Every process, the newest first.
 
-    One without is a zombie, or about to be: its files are closed already, and it runs no code any more.
+    One that has no memory is a zombie, or about to be: its files are closed already, and it runs no code any more.
     """
     pids = sorted((int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()), reverse=True)
     for pid in pids:
         with suppress(OSError):
             stat = Path(f"/proc/{pid}/stat").read_bytes()
             fields = stat[stat.rindex(b")") + 2 :].split(b" ")
-            parent, session, memory = int(fields[1]), int(fields[3]), fields[20]
-            if memory != b"0":
-                yield pid, parent, session
+            parent, session, started, memory = int(fields[1]), int(fields[3]), int(fields[19]), fields[20]
+            yield Process(pid, parent, session, started, is_running=memory != b"0")

@@ -1,27 +1,26 @@
 """Text files read, made and changed whole: encoding, byte order mark, line ends and mode stay as they are."""
 
-import codecs
+import asyncio
 import errno
 import os
 import posixpath
 import stat
-from collections.abc import Generator, Iterator
+import threading
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Literal, TextIO
 
 from msgspec import Struct
 
 from marvin_server.errors import ToolError
+from marvin_server.workspace import encodings
 from marvin_server.workspace.confine import Root, write_all
+from marvin_server.workspace.encodings import Encoding, amount
+from marvin_server.workspace.line_ranges import LineRange, read_range
 from marvin_server.workspace.listing import top_level
 from marvin_server.workspace.names import printable
 
-Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
-
 LARGEST = 20_000_000
-_SAMPLE = 8192
-_LONGEST_LINE = 2000
-_MARKS: dict[Encoding, bytes] = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
+SMALL = 1_000_000  # bytes; what takes longer than this is work for a thread
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _WHY = {
     errno.EFBIG: "it would be larger than a file may be",
@@ -33,8 +32,8 @@ _WHY = {
 
 class Document(Struct, frozen=True):
     """A text file as it was read. ``path`` is relative to the root; ``text`` keeps every line end as it is on disk and
-    lacks the byte order mark, which ``encoding`` implies except for utf-8 and latin-1; ``digest`` is the SHA-256 of the
-    bytes, in hex."""
+    lacks the byte order mark, which ``encoding`` implies except for utf-8 and latin-1; bytes that are not UTF-8 are
+    surrogate escapes in it. ``digest`` is the SHA-256 of the bytes, in hex."""
 
     path: str
     text: str
@@ -43,20 +42,14 @@ class Document(Struct, frozen=True):
 
 
 def read(root: Root, path: str) -> Document:
-    """The text file at ``path``: UTF-8, UTF-16 with a byte order mark, else Latin-1, which keeps any byte as it is.
+    """The text file at ``path``, in the encoding that ``encodings.detect`` finds.
 
-    Raises ToolError for what is missing, no file, unreadable, binary (a NUL in the first 8 KB) or over 20 MB, besides
-    what ``Root`` refuses.
+    Raises ToolError for what is missing, no file, unreadable, binary or over 20 MB, besides what ``Root`` refuses.
     """
-    content = read_bytes(root, path)
-    encoding = _sniffed(content[:_SAMPLE], path, len(content))
-    try:
-        text = content.removeprefix(_MARKS.get(encoding, b"")).decode(encoding)
-    except UnicodeDecodeError as error:
-        if encoding in _MARKS:
-            raise _binary(path, len(content)) from error
-        encoding, text = "latin-1", content.decode("latin-1")
-    return Document(path, text, encoding, _digest(content))
+    with _open(root, path, os.O_RDONLY) as fd:
+        encoding = encodings.detect(fd, path)
+        content = _read_all(fd, path, LARGEST)
+    return Document(path, encodings.decode(content, encoding, path), encoding, _digest(content))
 
 
 def read_bytes(root: Root, path: str, limit: int = LARGEST) -> bytes:
@@ -65,26 +58,27 @@ def read_bytes(root: Root, path: str, limit: int = LARGEST) -> bytes:
         return _read_all(fd, path, limit)
 
 
-def read_lines(root: Root, path: str, start: int, end: int) -> tuple[list[str], int]:
-    r"""Lines ``start`` to ``end`` (from 1, both included), without ``\n`` or ``\r\n``, and how many lines there are.
-
-    The file may be of any size. A line over 2,000 characters is cut, with a note. Raises ToolError as ``read`` does,
-    but for the size.
-    """
-    lines: list[str] = []
-    total = 0
+async def read_lines(root: Root, path: str, start: int, end: int) -> LineRange:
+    """See ``read_range``: lines of a file of any size. Raises ToolError as ``read`` does, but for the size."""
+    stopped = threading.Event()
     with _open(root, path, os.O_RDONLY) as fd:
-        encoding = _sniffed(os.pread(fd, _SAMPLE, 0), path, os.fstat(fd).st_size)
-        with os.fdopen(fd, encoding=encoding, errors="backslashreplace", newline="\n", closefd=False) as stream:
-            for total, line in enumerate(_cut_lines(stream), 1):
-                if start <= total <= end:
-                    lines.append(line.removeprefix("\ufeff") if total == 1 else line)
-    return lines, total
+        if os.fstat(fd).st_size <= SMALL:
+            return read_range(fd, encodings.detect(fd, path), start, end, stopped.is_set)
+        file = os.fdopen(os.dup(fd), "rb", buffering=0)
+
+    def read_apart() -> LineRange:
+        with file:
+            return read_range(file.fileno(), encodings.detect(file.fileno(), path), start, end, stopped.is_set)
+
+    try:
+        return await asyncio.to_thread(read_apart)
+    finally:
+        stopped.set()
 
 
 def create(root: Root, path: str, text: str) -> Document:
     """Make the UTF-8 file ``path`` and the folders that it is in. Raises ToolError, as when it exists."""
-    content = _encoded(path, text, "utf-8")
+    content = encodings.encode(text, "utf-8", path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with explained(root, path, "creating"):
         try:
@@ -116,7 +110,7 @@ def write(root: Root, document: Document, text: str) -> Document:
     the change, and gets its bytes back when that fails. Raises ToolError when the file is no longer as it was read.
     """
     path = document.path
-    content = _encoded(path, text, document.encoding)
+    content = encodings.encode(text, document.encoding, path)
     with _open(root, path, os.O_RDWR, "writing") as fd:
         old = _read_all(fd, path, LARGEST)
         if _digest(old) != document.digest:
@@ -153,19 +147,35 @@ def explained(root: Root, path: str, doing: str) -> Generator[None]:
 def _explanation(root: Root, path: str, doing: str, error: OSError) -> str:
     name = printable(path)
     match error:
+        case FileExistsError() | FileNotFoundError() if target := _dangling(root, path):
+            text = f"'{name}' is a symbolic link to '{printable(target)}', where there is nothing."
         case FileExistsError():
-            return f"File already exists: '{name}'. Use apply_patch to modify existing files."
+            text = f"File already exists: '{name}'. Use apply_patch to modify existing files."
         case FileNotFoundError():
-            return f"File not found: '{name}'. {_nearest(root, path)}"
+            text = f"File not found: '{name}'. {_nearest(root, path)}"
         case IsADirectoryError():
-            return f"'{name}' is a folder, not a file. It holds:\n{top_level(root, path)}"
+            text = f"'{name}' is a folder, not a file. It holds:\n{top_level(root, path)}"
         case PermissionError():
-            return f"Permission denied {doing} '{name}'. Check file permissions."
+            text = f"Permission denied {doing} '{name}'. Check file permissions."
         case _ if error.errno in _FULL:
-            return f"No space left on the disk while {doing} '{name}'; the file is as it was. Free some space first."
+            left = "there is no such file" if doing == "creating" else "the file is as it was"
+            text = f"No space left on the disk while {doing} '{name}'; {left}. Free some space first."
         case _:
-            why = _WHY.get(error.errno or 0, error.strerror)
-            return f"Failed {doing} '{name}': {why}."
+            text = f"Failed {doing} '{name}': {_WHY.get(error.errno or 0, error.strerror)}."
+    return text
+
+
+def _dangling(root: Root, path: str) -> str | None:
+    """Where the symbolic link ``path`` points, when it leads nowhere."""
+    try:
+        if target := root.link(path):
+            try:
+                root.stat(path)
+            except FileNotFoundError:
+                return target
+    except (OSError, ToolError):
+        pass
+    return None
 
 
 def _nearest(root: Root, path: str) -> str:
@@ -183,39 +193,15 @@ def _nearest(root: Root, path: str) -> str:
 
 def _read_all(fd: int, path: str, limit: int) -> bytes:
     content = bytearray()
-    while len(content) <= limit and (piece := os.read(fd, limit + 1 - len(content))):
+    while max(len(content), os.fstat(fd).st_size) <= limit and (piece := os.read(fd, limit + 1 - len(content))):
         content += piece
-    if len(content) > limit:
-        size = max(len(content), os.fstat(fd).st_size)
+    size = max(len(content), os.fstat(fd).st_size)
+    if size > limit:
         raise ToolError(
-            f"'{printable(path)}' has {_amount(size)}, over the limit of {_amount(limit)}. "
+            f"'{printable(path)}' has {amount(size)}, over the limit of {amount(limit)}. "
             "Text can be read in ranges (start_line, end_line) or searched (code_grep)."
         )
     return bytes(content)
-
-
-def _sniffed(sample: bytes, path: str, size: int) -> Encoding:
-    """The encoding that the first bytes of a file show. Raises ToolError when they are binary."""
-    if sample.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
-    for encoding, mark in _MARKS.items():
-        if sample.startswith(mark):
-            return encoding
-    if b"\0" in sample:
-        raise _binary(path, size)
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "utf-8"
-
-
-def _encoded(path: str, text: str, encoding: Encoding) -> bytes:
-    try:
-        return _MARKS.get(encoding, b"") + text.encode(encoding)
-    except UnicodeEncodeError as error:
-        bad = printable(text[error.start : error.start + 1])
-        raise ToolError(f"'{printable(path)}' is {encoding} text, which cannot hold the character '{bad}'.") from error
 
 
 def _overwrite(fd: int, old: bytes, content: bytes) -> None:
@@ -231,28 +217,6 @@ def _put(fd: int, content: bytes) -> None:
     write_all(fd, content)
     os.ftruncate(fd, len(content))
     os.fsync(fd)
-
-
-def _cut_lines(stream: TextIO) -> Iterator[str]:
-    """The lines of ``stream`` without their ends, none of them kept in memory beyond what is shown of it."""
-    while piece := stream.readline(_LONGEST_LINE + 2):
-        length = len(piece)
-        last = piece
-        while not last.endswith("\n") and (more := stream.readline(_SAMPLE)):
-            last = more
-            length += len(more)
-        line = piece.removesuffix("\n").removesuffix("\r")
-        if len(line) > _LONGEST_LINE or last is not piece:
-            line = f"{line[:_LONGEST_LINE]} … [line cut: {length:,} characters in all]"
-        yield line
-
-
-def _binary(path: str, size: int) -> ToolError:
-    return ToolError(f"'{printable(path)}' is a binary file of {_amount(size)}; only text can be read here.")
-
-
-def _amount(size: int) -> str:
-    return f"{size / 1_000_000:,.1f} MB" if size >= 1_000_000 else f"{size:,} bytes"
 
 
 def _digest(content: bytes) -> str:

@@ -1,30 +1,29 @@
-"""The stand-in for ripgrep, a script of its own: ``line_search.py CONTEXT IGNORE_CASE PATTERN FILE...``.
+"""The stand-in for ripgrep, a script: ``line_search.py files|lines CONTEXT LIMIT IGNORE_CASE PATTERN FILE...``.
 
-It prints what ``rg --json`` prints, as far as ``search`` reads it (https://docs.rs/grep-printer, "JSON"). Being a
-process, it can be ended, whatever a pattern does. It needs nothing but the standard library.
+It prints what ``engines`` has ripgrep print. Being a process, it can be ended, whatever a pattern does. It needs
+nothing but the standard library.
 """
 
-import base64
 import codecs
 import io
-import json
 import os
 import re
 import stat
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
-def _find(pattern: re.Pattern[str], line: str) -> tuple[int, int] | None:
+def _find(pattern: re.Pattern[str], line: str) -> int | None:
     """Where ``pattern`` first matches; like ripgrep's, a match holds no byte that is not UTF-8."""
     start = 0
     for end in [*(bad.start() for bad in _UNDECODABLE.finditer(line)), len(line)]:
         if found := pattern.search(line, start, end):
-            return found.span()
+            return found.start()
         start = end + 1
     return None
 
@@ -33,59 +32,53 @@ def _lines(file: io.BufferedReader) -> Iterable[bytes]:
     """The lines of a file, in UTF-8 and without byte order mark."""
     mark = file.peek(3)[:3]
     if mark.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return io.BytesIO(file.read().decode("utf-16", "replace").encode())
+        wide = io.TextIOWrapper(file, "utf-16", errors="replace", newline="\n")
+        return (line.encode("utf-8", "replace") for line in wide)
     if mark == codecs.BOM_UTF8:
         file.read(3)
     return file
 
 
-def _raw(content: bytes) -> dict[str, str]:
-    try:
-        return {"text": content.decode()}
-    except UnicodeDecodeError:
-        return {"bytes": base64.b64encode(content).decode()}
-
-
-def _say(kind: str, **fields: object) -> None:
-    sys.stdout.write(json.dumps({"type": kind, "data": fields}) + "\n")
-
-
-def _search(path: str, lines: Iterable[bytes], pattern: re.Pattern[str], context: int) -> None:
-    name = _raw(os.fsencode(path))
-    before: deque[tuple[int, bytes]] = deque(maxlen=context)
-    after = 0
-    binary_offset = None
-    _say("begin", path=name)
+def _spots(lines: Iterable[bytes], pattern: re.Pattern[str], context: int) -> Iterator[tuple[int, int, int | None]]:
+    """The number and offset of each line that matches or is near one, and the column (from 1) of its first match."""
+    before: deque[tuple[int, int]] = deque(maxlen=context)
+    after = offset = 0
     for number, raw in enumerate(lines, 1):
-        if b"\0" in raw:
-            binary_offset = 0
-            break
         line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
-        if found := _find(pattern, line):
-            for earlier, text in before:
-                _say("context", path=name, lines=_raw(text), line_number=earlier, submatches=[])
+        if (start := _find(pattern, line)) is not None:
+            yield from ((*earlier, None) for earlier in before)
             before.clear()
-            span = [len(line[:place].encode("utf-8", "surrogateescape")) for place in found]
-            submatches = [{"start": span[0], "end": span[1]}]
-            _say("match", path=name, lines=_raw(raw), line_number=number, submatches=submatches)
+            yield number, offset, len(line[:start].encode("utf-8", "surrogateescape")) + 1
             after = context
         elif after:
-            _say("context", path=name, lines=_raw(raw), line_number=number, submatches=[])
+            yield number, offset, None
             after -= 1
         else:
-            before.append((number, raw))
-    _say("end", path=name, binary_offset=binary_offset)
+            before.append((number, offset))
+        offset += len(raw)
+
+
+def _say_lines(path: str, spots: Iterable[tuple[int, int, int | None]], limit: int) -> None:
+    for number, offset, column in spots:
+        limit -= column is not None
+        sys.stdout.write(f"{path}-{number}-{offset}-\n" if column is None else f"{path}:{number}:{column}:{offset}:\n")
+        if not limit:
+            break
 
 
 def main() -> None:
     """Search the files that the command line names."""
-    context, ignore_case, pattern, *paths = sys.argv[1:]
+    what, context, limit, ignore_case, pattern, *paths = sys.argv[1:]
     compiled = re.compile(pattern, re.IGNORECASE if ignore_case == "1" else 0)
     for path in paths:
-        with suppress(OSError), os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        with suppress(OSError), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                _search(path, _lines(file), compiled, int(context))
-    _say("summary")
+                spots = _spots(_lines(file), compiled, int(context))
+                if what == "lines":
+                    _say_lines(path, spots, int(limit))
+                elif any(islice(spots, 1)):
+                    sys.stdout.buffer.write(os.fsencode(path) + b"\0")
+                    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

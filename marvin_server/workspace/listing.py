@@ -3,7 +3,7 @@
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -72,6 +72,18 @@ def top_level(root: Root, path: str = ".", limit: int = 40) -> str:
     return "\n".join(lines) or "  (empty)"
 
 
+def names(root: Root, path: str) -> list[str]:
+    """The names in the folder ``path``; none when it cannot be listed."""
+    try:
+        fd = root.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, ToolError):
+        return []
+    try:
+        return os.listdir(fd)  # noqa: PTH208 - of a descriptor
+    finally:
+        os.close(fd)
+
+
 def _opened_folders(
     base: tuple[str, ...], content: dict[tuple[str, ...], list[_Entry]], depth: int, limit: int
 ) -> set[tuple[str, ...]]:
@@ -113,54 +125,69 @@ def _count(number: int, kind: str = "") -> str:
 
 
 def _entries(root: Root, path: str, depth: int | None) -> list[_Entry]:
-    """All files and folders beneath ``path`` to ``depth`` levels, sorted. Only names are looked at, none is opened."""
-    import rignore
+    """All files and folders beneath ``path`` to ``depth`` levels, sorted. Only names are looked at, none is opened.
 
+    The walker goes by path, so it may be led astray; each name counts only if it is in the folder that ``Root`` opens.
+    """
     try:
         os.close(root.open(path, os.O_RDONLY | os.O_DIRECTORY))
         place = root.place(path)
-        walker = rignore.walk(root.path / place, ignore_hidden=False, overrides=_LEFT_OUT, max_depth=depth)
+        found, has_undecodable = _walked(root, place, depth)
     except OSError as error:
-        raise ToolError(f"'{printable(path)}' cannot be listed: {error.strerror}.") from error
-    entries: list[_Entry] = []
+        raise ToolError(f"'{printable(path)}' cannot be listed: {error.strerror or error}.") from error
+    above = () if place == "." else tuple(place.split("/"))
+    insides: dict[tuple[str, ...], list[str]] = {above: []}
+    for way in found:
+        insides.setdefault(way[:-1], []).append(way[-1])
+    entries = [entry for folder, inside in insides.items() for entry in _present(root, folder, inside)]
+    if has_undecodable:
+        folders = [above, *(entry.names for entry in entries if entry.is_folder)]
+        entries += [entry for folder in folders for entry in _undecodable(root, folder)]
+    return sorted(entries, key=lambda entry: entry.names)
+
+
+def _walked(root: Root, place: str, depth: int | None) -> tuple[list[tuple[str, ...]], bool]:
+    """What the walker tells of, by the names on the way from the root, and whether it met names that are not UTF-8."""
+    import rignore
+
+    base = root.path / place
+    walker = rignore.walk(base, ignore_hidden=False, overrides=_LEFT_OUT, max_depth=depth)
+    above = () if place == "." else tuple(place.split("/"))
+    found: list[tuple[str, ...]] = []
     has_undecodable = False
     while True:
         try:
-            found = next(walker)
+            relative = str(next(walker))[len(str(base)) :].strip("/")
         except StopIteration:
-            break
+            return found, has_undecodable
         except ValueError:
             has_undecodable = True
         except OSError:
             continue
         else:
-            entries += _entry(root, str(found))
-    if has_undecodable:
-        for folder in [entry for entry in entries if entry.is_folder]:
-            entries += _undecodable(root, folder)
-    above = () if place == "." else tuple(place.split("/"))
-    return sorted((entry for entry in entries if entry.names != above), key=lambda entry: entry.names)
+            if relative:
+                found.append((*above, *relative.split("/")))
 
 
-def _entry(root: Root, path: str) -> list[_Entry]:
-    """The file or folder at the absolute ``path``, if it is one: links, devices and what is gone are none."""
+def _present(root: Root, folder: tuple[str, ...], inside: Iterable[str]) -> Iterator[_Entry]:
+    """Those of the names ``inside`` that are files or folders in ``folder``: no links, no devices, nothing gone."""
     try:
-        mode = os.lstat(path).st_mode
-    except OSError:
-        return []
-    if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-        return []
-    relative = path[len(str(root.path)) :].strip("/")
-    return [_Entry(tuple(relative.split("/")) if relative else (), stat.S_ISDIR(mode))]
+        fd = root.open("/".join(folder) or ".", os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, ToolError):
+        return
+    try:
+        for name in inside:
+            try:
+                mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+            except OSError:
+                continue
+            if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+                yield _Entry((*folder, name), stat.S_ISDIR(mode))
+    finally:
+        os.close(fd)
 
 
-def _undecodable(root: Root, folder: _Entry) -> list[_Entry]:
+def _undecodable(root: Root, folder: tuple[str, ...]) -> list[_Entry]:
     """The files in ``folder`` whose names are not UTF-8, which the walker cannot tell of."""
-    path = root.path.joinpath(*folder.names)
-    try:
-        with os.scandir(path) as inside:
-            names = [entry.name for entry in inside if is_undecodable(entry.name)]
-    except OSError:
-        return []
-    found = [entry for name in names for entry in _entry(root, f"{path}/{name}")]
-    return [entry for entry in found if not entry.is_folder]
+    undecodable = [name for name in names(root, "/".join(folder) or ".") if is_undecodable(name)]
+    return [entry for entry in _present(root, folder, undecodable) if not entry.is_folder]

@@ -5,7 +5,6 @@ import codecs
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from msgspec import Struct
 from marvin_server.errors import ToolError
 from marvin_server.messages import new_id
 from marvin_server.workspace.descendants import TAG, Descendants, best_way
+from marvin_server.workspace.orphans import adoption
 
 _SETTLE = 0.2
 _CHUNK = 65536
@@ -35,14 +35,13 @@ class Completed(Struct, frozen=True):
 
     ``exit_code`` is negative for the signal that ended the command, and None when it was stopped at its time-out.
     ``output`` is what it wrote to stdout and stderr, in order; where it was longer than the limit, a line says how
-    many bytes the middle lost. ``duration`` is in seconds.
+    many bytes the middle lost.
     """
 
     exit_code: int | None
     output: str
     omitted_bytes: int
     timed_out: bool
-    duration: float
 
 
 class Processes:
@@ -60,33 +59,34 @@ class Processes:
         environ: Mapping[str, str],
         timeout: float | None,
         emit: Callable[[str], None] | None = None,
-        stdin: bytes | None = None,
+        errors: str = "replace",
+        pass_fds: Sequence[int] = (),
         limit: int = 50_000,
     ) -> Completed:
         """Run ``argv`` in the folder ``cwd`` (a path, or its descriptor) with exactly the variables of ``environ``.
 
         ``timeout`` is in seconds; ``emit`` gets the output as it arrives, whole characters at a time, and ends the
-        command when it raises; ``stdin`` is what the command can read (nothing by default); ``limit`` is in bytes of
-        output, of which the first 60 % and the last 40 % are kept.
+        command when it raises; ``errors`` says how bytes that are not UTF-8 are decoded for it. The command has the
+        descriptors ``pass_fds`` and nothing to read. ``limit`` is in bytes of output, of which the first 60 % and the
+        last 40 % are kept.
 
         All processes that the command started are gone on return, cancellation included; when the command itself
         ends first, those that still run are ended and a last line says how many. When Marvin is killed they are
         killed too. Raises ToolError when the command cannot be started.
         """
-        began = time.monotonic()
         tag = new_id()
         tree = self._descendants(tag)
-        output = _Output(limit, emit)
+        output = _Output(limit, emit, errors)
         timed_out = False
         with ExitStack() as stack:
             self._live.add(tree)
             stack.callback(self._live.discard, tree)
+            stack.enter_context(adoption().command())
             watch = stack.enter_context(_guard(tag, environ))
-            source = stack.enter_context(_source(stdin))
             with ExitStack() as failed:
                 failed.callback(tree.kill)
                 tagged = {**environ, TAG: f"{environ.get(TAG, '')} {tag}".strip()}
-                command, read_end = await _start(argv, cwd, tagged, source)
+                command, read_end = await _start(argv, cwd, tagged, pass_fds)
                 failed.pop_all()
             tree.leader = command.pid
             watch(command.pid)
@@ -112,7 +112,7 @@ class Processes:
             processes = "1 background process was" if left == 1 else f"{left} background processes were"
             output.add_line(f"[{processes} ended]")
         text, omitted = output.kept()
-        return Completed(exit_code, text, omitted, timed_out, time.monotonic() - began)
+        return Completed(exit_code, text, omitted, timed_out)
 
     def kill_all(self) -> None:
         """Kill every live command with all that it started, at once; for the end of Marvin's own process."""
@@ -129,8 +129,8 @@ def shell_argv(command: str, environ: Mapping[str, str]) -> list[str]:
 class _Output:
     """What a command prints: passed on as text, and its first and last bytes kept in constant memory."""
 
-    def __init__(self, limit: int, emit: Callable[[str], None] | None) -> None:
-        self._emit = emit
+    def __init__(self, limit: int, emit: Callable[[str], None] | None, errors: str) -> None:
+        self._emit, self._errors = emit, errors
         self._head_size = limit * 6 // 10
         self._tail_size = limit - self._head_size
         self._head, self._tail, self._total = bytearray(), bytearray(), 0
@@ -141,7 +141,7 @@ class _Output:
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", 0)
         )
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        decoder = codecs.getincrementaldecoder("utf-8")(self._errors)
         try:
             while chunk := await reader.read(_CHUNK):
                 self._keep(chunk)
@@ -184,7 +184,7 @@ class _Output:
 
 
 async def _start(
-    argv: Sequence[str], cwd: int | Path, environ: Mapping[str, str], source: int
+    argv: Sequence[str], cwd: int | Path, environ: Mapping[str, str], pass_fds: Sequence[int]
 ) -> tuple[asyncio.subprocess.Process, int]:
     """The running command and the end of the pipe that both its stdout and stderr write to."""
     read_end, write_end = os.pipe()
@@ -195,10 +195,11 @@ async def _start(
                 *argv,
                 cwd=f"/proc/self/fd/{cwd}" if isinstance(cwd, int) else cwd,
                 env=environ,
-                stdin=source,
+                stdin=subprocess.DEVNULL,
                 stdout=write_end,
                 stderr=write_end,
                 start_new_session=True,
+                pass_fds=pass_fds,
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
@@ -207,20 +208,6 @@ async def _start(
             os.close(write_end)
         failed.pop_all()
     return command, read_end
-
-
-@contextmanager
-def _source(stdin: bytes | None) -> Generator[int]:
-    """What the command reads: a file, since a file needs nobody to feed it."""
-    if stdin is None:
-        yield subprocess.DEVNULL
-        return
-    from tempfile import TemporaryFile
-
-    with TemporaryFile() as file:
-        file.write(stdin)
-        file.seek(0)
-        yield file.fileno()
 
 
 @contextmanager
@@ -236,7 +223,7 @@ def _guard(tag: str, environ: Mapping[str, str]) -> Generator[Callable[[int], No
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        process_group=0,
         bufsize=0,
     ) as shell:
         try:

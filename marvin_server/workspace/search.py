@@ -1,36 +1,46 @@
 """Finds lines in the workspace's files: by ripgrep where it is installed, else by ``line_search``, with one answer.
 
-One thing differs: a carriage return in the midst of a line is matched by ``.`` in Python only.
+A name that an engine is told may lead elsewhere when it is opened, so engines learn names only to say which files are
+worth opening; every line that is returned is from a file that ``Root`` opened.
+One thing differs between them: a carriage return in the midst of a line is matched by ``.`` in Python only.
 """
 
 import asyncio
-import base64
-import json
 import os
 import re
-import shutil
 import stat
-import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct
 
 from marvin_server.errors import ToolError
-from marvin_server.workspace import line_search
-from marvin_server.workspace.confine import Root
-from marvin_server.workspace.documents import explained
+from marvin_server.workspace import encodings
+from marvin_server.workspace.confine import Root, write_all
+from marvin_server.workspace.documents import LARGEST, explained
+from marvin_server.workspace.engines import Engine, Enough, Report, Spot, engines, read_spot
+from marvin_server.workspace.excerpts import excerpt
 from marvin_server.workspace.globs import glob_pattern
 from marvin_server.workspace.listing import walk
-from marvin_server.workspace.names import protection
+from marvin_server.workspace.names import printable, protection
 from marvin_server.workspace.process import Processes
 
-_LONGEST_LINE = 500
-_LEAD = 150
-_BATCH = 400_000
-_RG = ("--no-config", "--json", "--no-messages", "--no-ignore", "--no-mmap", "--crlf", "--threads=1")
+_ARGUMENTS = 400_000
+_OPEN_FILES = 128
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\s",
+    "upper": "A-Z",
+    "word": r"\w",
+    "xdigit": "0-9A-Fa-f",
+}
 
 
 class Line(Struct, frozen=True):
@@ -52,10 +62,6 @@ class SearchResult(Struct, frozen=True):
     files: int
     truncated: bool
 
-    @property
-    def matches(self) -> tuple[Line, ...]:
-        return tuple(line for line in self.lines if line.is_match)
-
 
 async def search(
     processes: Processes,
@@ -75,56 +81,43 @@ async def search(
 
     ``pattern`` is a regular expression that Python's ``re`` takes (or plain text, with ``literal``), matched within
     single lines. ``glob`` picks files by name (``*.py``) or by path (``src/**/*.{ts,tsx}``) from ``path`` or from the
-    root; one that begins with ``!`` leaves them out. ``context`` is the number of lines around a match. Files with a
-    NUL byte are skipped, and ``.env`` files unless ``path`` names one.
+    root; one that begins with ``!`` leaves them out. ``context`` is the number of lines around a match. Binary files
+    are skipped (see ``encodings.detect``), and ``.env`` files unless ``path`` names one; of UTF-16 the first 20 MB
+    are searched.
 
     Both engines get the same list of files. ripgrep refuses a few patterns that Python takes (look-around,
-    back-references); these go to Python. Raises ToolError for a bad pattern or glob, or when it takes longer than
-    ``timeout`` seconds (some patterns take ``re`` for ever on long lines), and what ``walk`` and ``Root.open`` raise.
+    back-references); these go to Python. Raises ToolError for a bad pattern or glob, for a glob that no file fits, and
+    when it takes longer than ``timeout`` seconds (some patterns take ``re`` for ever on long lines), besides what
+    ``walk`` and ``Root.open`` raise.
     """
-    _check(pattern, literal=literal)
+    expression = re.sub(r"([\\.+*?()|\[\]{}^$#&~-])", r"\\\1", pattern) if literal else _without_classes(pattern)
+    _check(pattern, expression)
     files = await asyncio.to_thread(_files, root, path, glob)
-    expression = re.sub(r"([\\.+*?()|\[\]{}^$#&~-])", r"\\\1", pattern) if literal else pattern
     bound = time.monotonic() + timeout
-    for engine in _engines(expression, environ, ignore_case=ignore_case, context=context):
-        found = _Found(limit, context)
-        try:
-            for batch in _batches(files):
-                found.is_whole = False
-                completed = await processes.run(
-                    [*engine, *batch],
-                    cwd=root.path,
-                    environ=environ,
-                    timeout=max(0.0, bound - time.monotonic()),
-                    emit=found.feed,
-                )
-                if completed.timed_out:
-                    raise ToolError(
-                        f"The search took over {timeout:g} s. Name a path or a glob, or simplify the pattern."
-                    )
-                if not found.is_whole:
-                    break
-        except _Enough:
-            found.is_whole = True
-        if found.is_whole:
-            lines, truncated = found.first()
-            return SearchResult(lines, len(files), truncated)
+    for engine in engines(expression, environ, ignore_case=ignore_case, context=context, limit=limit + 1):
+        asking = _Asking(processes, root, environ, engine, bound, timeout)
+        with suppress(_Refused):
+            lines, truncated = await _first_lines(asking, files, limit, context)
+            return SearchResult(tuple(lines), len(files), truncated)
     raise ToolError("The search failed; try a simpler pattern.")
 
 
-def _check(pattern: str, *, literal: bool) -> None:
-    """Raise ToolError for a pattern that is none."""
+def _without_classes(pattern: str) -> str:
+    """``pattern`` with POSIX classes such as ``[:alpha:]``, which Python's ``re`` lacks, written out."""
+    return re.sub(r"(?<=[\[\w\s-])\[:(\w+):\]", lambda found: _CLASSES.get(found[1], found[0]), pattern)
+
+
+def _check(pattern: str, expression: str) -> None:
+    """Raise ToolError when ``expression``, which was written as ``pattern``, is none."""
     if "\n" in pattern or "\0" in pattern:
         raise ToolError("A pattern is matched within single lines; it cannot hold a line break or a NUL.")
-    if literal:
-        return
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            re.compile(pattern)
+            warnings.simplefilter("ignore")
+            re.compile(expression)
     except re.error as error:
         reason = f"{error.msg} at position {error.pos}"
-    except (RecursionError, OverflowError, Warning) as error:
+    except (RecursionError, OverflowError) as error:
         reason = str(error)
     else:
         return
@@ -142,114 +135,154 @@ def _files(root: Root, path: str, glob: str | None) -> list[str]:
     named = glob_pattern(glob.removeprefix("!"))
     above = "" if (place := root.place(path)) == "." else f"{place}/"
     leaves_out = glob.startswith("!")
-    return [
+    fitting = [
         file for file in files if leaves_out != bool(named.fullmatch(file) or named.fullmatch(file.removeprefix(above)))
     ]
+    if not fitting:
+        raise ToolError(
+            f"No file in '{printable(path)}' fits the glob '{printable(glob)}'; try for example '*.py' or 'src/**'."
+        )
+    return fitting
 
 
-def _engines(expression: str, environ: Mapping[str, str], *, ignore_case: bool, context: int) -> Iterator[list[str]]:
-    """The commands that can search, the better first; the files' names come after."""
-    rg = shutil.which("rg", path=environ.get("PATH", os.defpath))
-    if rg and r"\A" not in expression:  # ripgrep's \A is the beginning of its buffer, not of a line
-        case = "--ignore-case" if ignore_case else "--case-sensitive"
-        # One match takes the rest of its line, as ripgrep describes every single match of a line.
-        yield [rg, *_RG, case, f"--context={context}", f"--regexp=(?:{expression}).*", "--"]
-    yield [sys.executable, "-I", "-S", line_search.__file__, str(context), str(int(ignore_case)), expression]
+class _Refused(Exception):
+    """The engine does not take the pattern."""
 
 
-def _batches(files: Sequence[str]) -> Iterator[list[str]]:
-    """The files in parts that fit a command line, each name such that it cannot be an option or standard input."""
-    batch: list[str] = []
-    size = 0
-    for file in files:
-        batch.append(f"./{file}")
-        size += len(os.fsencode(file)) + 12
-        if size > _BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+class _Asking(Struct, frozen=True):
+    """One engine and what its questions have in common. ``bound`` is when (``time.monotonic``) ``timeout`` is over."""
 
+    processes: Processes
+    root: Root
+    environ: Mapping[str, str]
+    engine: Engine
+    bound: float
+    timeout: float
 
-class _Enough(Exception):
-    """More matches than asked for have been found."""
+    async def which_files(self, files: list[str]) -> tuple[list[str], list[str]]:
+        """Some of ``files`` that seem to match, and those that have not been looked at; names only."""
+        found: list[str] = []
 
+        def take(name: str) -> bool:
+            found.append(name.removeprefix("./"))
+            if len(found) == _OPEN_FILES:
+                raise Enough
+            return True
 
-class _Found:
-    """What the engine reports, read from its JSON messages as they arrive.
+        batch = _fitting(files)
+        await self._ask(self.engine.which_files, [f"./{file}" for file in batch], Report("\0", take))
+        is_full = len(found) == _OPEN_FILES
+        return found, files[files.index(found[-1]) + 1 if is_full else len(batch) :]
 
-    ``is_whole`` says whether the engine came to its end; one that refuses the pattern does not.
-    """
+    async def which_lines(self, fds: Sequence[int], enough: int) -> list[Spot]:
+        """Where the open files ``fds`` match, in order, until more than ``enough`` lines do."""
+        spots: list[Spot] = []
+        matches = 0
 
-    def __init__(self, limit: int, context: int) -> None:
-        self.is_whole = True
-        self._limit, self._context = limit, context
-        self._pieces: list[str] = []
-        self._lines: list[Line] = []
-        self._matches = 0
-        self._in_file: list[Line] = []
-        self._matches_in_file = 0
+        def take(item: str) -> bool:
+            nonlocal matches
+            if (spot := read_spot(item)) is None:
+                return False
+            spots.append(spot)
+            matches += spot.is_match
+            if matches > enough:
+                raise Enough
+            return True
 
-    def feed(self, text: str) -> None:
-        """Take the next piece of the report. Raises _Enough when there is no need for more."""
-        first, *lines = text.split("\n")
-        self._pieces.append(first)
-        for line in lines:
-            self._take("".join(self._pieces))
-            self._pieces = [line]
+        await self._ask(self.engine.which_lines, [f"/dev/fd/{fd}" for fd in fds], Report("\n", take), fds)
+        return spots
 
-    def first(self) -> tuple[tuple[Line, ...], bool]:
-        """The lines up to the limit, and whether there are more matches."""
-        if self._matches <= self._limit:
-            return tuple(self._lines), False
-        ends = [index for index, line in enumerate(self._lines) if line.is_match]
-        last, dropped = self._lines[ends[self._limit - 1]], ends[self._limit]
-        reach = last.number + self._context
-        kept = (line for line in self._lines[:dropped] if line.path != last.path or line.number <= reach)
-        return tuple(kept), True
-
-    def _take(self, report: str) -> None:
-        if not report.startswith("{"):
+    async def _ask(
+        self, question: Sequence[str], files: Sequence[str], report: Report, fds: Sequence[int] = ()
+    ) -> None:
+        try:
+            completed = await self.processes.run(
+                [*question, *files],
+                cwd=self.root.path,
+                environ=self.environ,
+                timeout=max(0.0, self.bound - time.monotonic()),
+                emit=report.feed,
+                errors="surrogateescape",
+                pass_fds=fds,
+            )
+        except Enough:
             return
-        message = json.loads(report)
-        match message["type"]:
-            case "begin":
-                self._in_file, self._matches_in_file = [], 0
-            case "end":
-                self._end_file(is_binary=message["data"]["binary_offset"] is not None)
-            case "summary":
-                self.is_whole = True
-            case kind:
-                is_match = kind == "match"
-                self._matches_in_file += is_match
-                if self._matches + self._matches_in_file <= self._limit + is_match:
-                    self._in_file.append(_line(message["data"], is_match=is_match))
-
-    def _end_file(self, *, is_binary: bool) -> None:
-        if not is_binary:
-            self._lines += self._in_file
-            self._matches += self._matches_in_file
-        if self._matches > self._limit:
-            raise _Enough
+        if completed.timed_out:
+            raise ToolError(f"The search took over {self.timeout:g} s. Name a path or a glob, or simplify the pattern.")
+        if completed.exit_code and report.words:
+            raise _Refused
 
 
-def _line(content: dict[str, Any], *, is_match: bool) -> Line:
-    raw = _raw(content["lines"]).removesuffix(b"\n").removesuffix(b"\r")
-    offset = content["submatches"][0]["start"] if content["submatches"] else 0
-    start = len(raw[:offset].decode("utf-8", "replace"))
-    path = os.fsdecode(_raw(content["path"]).removeprefix(b"./"))
-    return Line(path, content["line_number"], _shortened(raw.decode("utf-8", "replace"), start), is_match)
+async def _first_lines(asking: _Asking, files: list[str], limit: int, context: int) -> tuple[list[Line], bool]:
+    """The first ``limit`` matching lines with those around them, and whether there are more."""
+    lines: list[Line] = []
+    room, rest = limit, files
+    while rest:
+        candidates, rest = await asking.which_files(rest) if len(files) > 1 else (rest, [])
+        with _opened(asking.root, candidates) as opened:
+            spots = await asking.which_lines(list(opened), room) if opened else []
+            matches = sum(spot.is_match for spot in spots)
+            lines += [
+                Line(file.path, spot.number, excerpt(spot.fd, file.mark + spot.offset, spot.start), spot.is_match)
+                for spot in _cut(spots, room, context)
+                for file in [opened[spot.fd]]
+            ]
+        if matches > room:
+            return lines, True
+        room -= matches
+    return lines, False
 
 
-def _raw(content: dict[str, str]) -> bytes:
-    """The bytes of a text; those that are not UTF-8 are reported in base64."""
-    return content["text"].encode() if "text" in content else base64.b64decode(content["bytes"])
+def _cut(spots: list[Spot], room: int, context: int) -> list[Spot]:
+    """The first ``room`` matches of ``spots`` with the lines around them."""
+    matches = [index for index, spot in enumerate(spots) if spot.is_match]
+    if len(matches) <= room:
+        return spots
+    if not room:
+        return []
+    last = spots[matches[room - 1]]
+    return [spot for spot in spots[: matches[room]] if spot.fd != last.fd or spot.number <= last.number + context]
 
 
-def _shortened(text: str, start: int) -> str:
-    """The part of a long line around the match that begins at ``start``."""
-    if len(text) <= _LONGEST_LINE:
-        return text
-    begin = max(0, min(start - _LEAD, len(text) - _LONGEST_LINE))
-    end = begin + _LONGEST_LINE
-    return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
+class _Opened(Struct, frozen=True):
+    """A file that is open for a search: its path, and how many bytes its byte order mark has."""
+
+    path: str
+    mark: int
+
+
+@contextmanager
+def _opened(root: Root, files: Sequence[str]) -> Generator[dict[int, _Opened]]:
+    """Those of ``files`` that hold text and may be read, by descriptors of their UTF-8."""
+    with ExitStack() as stack:
+        opened: dict[int, _Opened] = {}
+        for file in files:
+            with suppress(OSError, ToolError):
+                fd = root.open(file)
+                stack.callback(os.close, fd)
+                encoding = encodings.by_mark(fd, file)
+                if encoding in encodings.MARKS:
+                    fd = _as_utf8(fd, encoding)
+                    stack.callback(os.close, fd)
+                opened[fd] = _Opened(file, 3 if encoding == "utf-8-sig" else 0)
+        yield opened
+
+
+def _as_utf8(fd: int, encoding: encodings.Encoding) -> int:
+    """A nameless file with the UTF-8 of the UTF-16 file ``fd``, of its first 20 MB at most."""
+    import tempfile
+
+    text = os.pread(fd, LARGEST, len(encodings.MARKS[encoding])).decode(encoding, "replace")
+    with tempfile.TemporaryFile(buffering=0) as copy:
+        write_all(copy.fileno(), text.encode("utf-8", "replace"))
+        return os.dup(copy.fileno())
+
+
+def _fitting(files: list[str]) -> list[str]:
+    """As many of ``files`` as a command line holds."""
+    size = 0
+    for count, file in enumerate(files):
+        size += len(os.fsencode(file)) + 12
+        if size > _ARGUMENTS:
+            return files[: count + 1]
+    return files

@@ -1,19 +1,27 @@
 """Where a session works: a root, the working directory in it, and the files beneath, named as a model names them."""
 
+import asyncio
 import functools
 import os
 import posixpath
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from marvin_server.errors import PathRefused, PermissionNeeded, ToolError
-from marvin_server.workspace import documents
+from marvin_server.workspace import documents, listing
 from marvin_server.workspace.confine import Root, checked
 from marvin_server.workspace.documents import Document
-from marvin_server.workspace.listing import top_level
+from marvin_server.workspace.line_ranges import LineRange
 from marvin_server.workspace.names import printable
+
+if TYPE_CHECKING:
+    from marvin_server.workspace.process import Processes
+    from marvin_server.workspace.search import SearchResult
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -42,6 +50,10 @@ class Workspace:
         view._position = self._position
         view._permitted = (*self._permitted, path)
         return view
+
+    def permits(self, path: str) -> bool:
+        """Whether this view may use ``path``, the path of a ``PermissionNeeded``."""
+        return path in self._permitted
 
     @property
     def root(self) -> Root:
@@ -92,61 +104,118 @@ class Workspace:
                 os.close(self.root.open(relative, os.O_RDONLY | os.O_DIRECTORY))
                 self._position.working_dir = self.root.place(relative)
 
-    def exists(self, path: str) -> bool:
-        """Whether ``path`` leads to a file or folder."""
-        with self._advised():
-            try:
-                self.root.stat(self._named(path))
-            except (FileNotFoundError, NotADirectoryError):
-                return False
-            return True
-
-    def stat(self, path: str) -> os.stat_result:
-        """The status of the file or folder that ``path`` leads to."""
-        with self._advised():
-            relative = self._named(path)
-            with documents.explained(self.root, relative, "reading"):
-                return self.root.stat(relative)
-
     def read(self, path: str) -> Document:
         """See ``documents.read``."""
         with self._advised():
-            return documents.read(self.root, self._named(path))
+            return documents.read(self.root, self._file(path))
 
     def read_bytes(self, path: str, limit: int = documents.LARGEST) -> bytes:
         """See ``documents.read_bytes``."""
         with self._advised():
-            return documents.read_bytes(self.root, self._named(path), limit)
+            return documents.read_bytes(self.root, self._file(path), limit)
 
-    def read_lines(self, path: str, start: int, end: int) -> tuple[list[str], int]:
+    async def read_lines(self, path: str, start: int, end: int) -> LineRange:
         """See ``documents.read_lines``."""
         with self._advised():
-            return documents.read_lines(self.root, self._named(path), start, end)
+            return await documents.read_lines(self.root, self._file(path), start, end)
+
+    async def search(
+        self,
+        processes: "Processes",
+        pattern: str,
+        *,
+        environ: Mapping[str, str],
+        path: str = ".",
+        glob: str | None = None,
+        ignore_case: bool = False,
+        literal: bool = False,
+        context: int = 0,
+        limit: int = 200,
+    ) -> "SearchResult":
+        """See ``search.search``; the paths in the result are relative to the root."""
+        from marvin_server.workspace.search import search
+
+        with self._advised():
+            relative = self._named(path)
+            with documents.explained(self.root, relative, "searching"):
+                return await search(
+                    processes,
+                    self.root,
+                    pattern,
+                    environ=environ,
+                    path=relative,
+                    glob=glob,
+                    ignore_case=ignore_case,
+                    literal=literal,
+                    context=context,
+                    limit=limit,
+                )
+
+    async def tree(self, path: str, depth: int) -> str:
+        """See ``listing.tree``."""
+        with self._advised():
+            relative = self._named(path)
+            with documents.explained(self.root, relative, "listing"):
+                return await asyncio.to_thread(listing.tree, self.root, relative, depth)
+
+    async def apart(self, path: str, work: Callable[[], T]) -> T:
+        """The result of ``work``, which takes time in proportion to the file ``path``: in a thread when that is large.
+
+        A cancelled one is waited for, so that no file changes behind anybody's back.
+        """
+        try:
+            is_small = self.root.stat(self._named(path)).st_size <= documents.SMALL
+        except (OSError, ToolError):
+            is_small = True
+        if is_small:
+            return work()
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait({running})
+            raise
 
     def create(self, path: str, text: str) -> Document:
         """See ``documents.create``."""
         with self._advised():
-            return documents.create(self.root, self._named(path), text)
+            return documents.create(self.root, self._file(path), text)
 
     def append(self, path: str, text: str) -> Document:
         """See ``documents.append``."""
         with self._advised():
-            return documents.append(self.root, self._named(path), text)
+            return documents.append(self.root, self._file(path), text)
 
     def write(self, document: Document, text: str) -> Document:
         """See ``documents.write``."""
         with self._advised():
             return documents.write(self.root, document, text)
 
+    def _file(self, path: str) -> str:
+        """As ``_named``, of a path that is to name a file."""
+        if path.endswith("/"):
+            raise ToolError(f"'{printable(path)}' ends with a slash, so it names a folder. Name a file.")
+        return self._named(path)
+
     def _named(self, path: str) -> str:
         if path.startswith("~"):
             raise PathRefused(f"'{printable(path)}' begins with ~, which has no meaning here.")
         base = str(self._position.root.path)
         joined = posixpath.normpath(posixpath.join(self.directory, checked(path)))
-        for absolute in (joined, os.path.realpath(joined)):
+        with documents.explained(self.root, path, "finding"):
+            real = os.path.realpath(joined)
+        for absolute in (joined, real):
             if absolute == base or absolute.startswith(base.rstrip("/") + "/"):
-                return checked(absolute[len(base) :].strip("/") or ".")
+                return self._unescaped(checked(absolute[len(base) :].strip("/") or "."))
         raise _Outside(path, absolute)
+
+    def _unescaped(self, path: str) -> str:
+        """``path`` with names as they are on disk where it has them as they are shown (see ``printable``)."""
+        names: list[str] = []
+        for name in path.split("/"):
+            there = listing.names(self.root, "/".join(names) or ".") if "\\" in name else [name]
+            names.append(name if name in there else next((one for one in there if printable(one) == name), name))
+        return "/".join(names)
 
     def _move(self, outside: "_Outside") -> None:
         target = outside.real_path
@@ -164,7 +233,7 @@ class Workspace:
         try:
             yield
         except PathRefused as error:
-            contents = top_level(self._position.root, self.working_dir)
+            contents = listing.top_level(self._position.root, self.working_dir)
             where = printable(str(self.directory))
             raise PathRefused(f"{error} Working dir: {where}. Directory contents:\n{contents}") from error
         except PermissionNeeded:

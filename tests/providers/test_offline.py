@@ -243,9 +243,10 @@ async def test_a_file_whose_name_looks_like_a_hit_is_told_from_its_text(root: Pa
     assert (root / "a:1: b.txt").read_text() == "x = 2\n"
 
 
-async def test_a_name_with_control_characters_is_said_to_be_out_of_reach(root: Path) -> None:
+async def test_a_name_with_control_characters_is_quoted_with_escapes(root: Path) -> None:
     (root / "frob\tnicator.py").write_text("def frobnicate():\n    return 1\n")
-    assert "a name with control characters" in (await Desk(root).ask("where is frobnicate?")).answer
+    answer = (await Desk(root).ask("where is frobnicate?")).answer
+    assert "`frob\\tnicator.py:1`\n\n```python\ndef frobnicate():" in answer
 
 
 async def test_a_quote_is_headed_by_its_first_line_and_names_the_line_that_it_is_about(root: Path) -> None:

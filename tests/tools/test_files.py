@@ -1,4 +1,5 @@
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,31 @@ async def test_a_patch_that_does_not_fit_changes_nothing(
     (folder / "a.py").write_text("a\na\nb\n")
     assert await call("apply_patch", path="a.py", old_str=old, new_str=new) == ToolOutput(f"Error: {text}", "error")
     assert (folder / "a.py").read_text() == "a\na\nb\n"
+
+
+async def test_bytes_that_are_no_text_are_shown_as_escapes_and_stay(folder: Path, call: Call) -> None:
+    (folder / "a.txt").write_bytes("naïve café ü\nprice = 1\n".encode() + b"\xff\n")
+    assert await call("read_file", path="a.txt") == ToolOutput("naïve café ü\nprice = 1\n\\xff\n")
+    changed = await call("apply_patch", path="a.txt", old_str="price = 1", new_str="price = 1  # é")
+    assert changed.status == "ok"
+    assert "\\xff" in changed.details["diff"]
+    assert (folder / "a.txt").read_bytes() == "naïve café ü\nprice = 1  # é\n".encode() + b"\xff\n"
+
+
+async def test_a_slash_at_the_end_names_a_folder(folder: Path, call: Call) -> None:
+    (folder / "a.txt").touch()
+    for output in (await call("create_file", path="sub/new/", content=""), await call("read_file", path="a.txt/")):
+        assert output.status == "error"
+        assert "ends with a slash, so it names a folder" in output.text
+    assert [path.name for path in folder.iterdir()] == ["a.txt"]
+
+
+async def test_one_long_line_is_counted_as_one(folder: Path, call: Call) -> None:
+    (folder / "a.txt").write_text("x" * 20_000)
+    assert "is 1 line (" in (await call("read_file", path="a.txt")).text
+
+
+async def test_a_huge_file_has_at_least_some_lines(folder: Path, call: Call) -> None:
+    (folder / "big").write_bytes(b"x" * 999 + b"\n" + b"y" * 9000)
+    os.truncate(folder / "big", 1 << 40)
+    assert (await call("read_file", path="big", start_line=1, end_line=1)).text.startswith("[lines 1-1 of at least 2]")

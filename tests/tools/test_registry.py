@@ -15,10 +15,14 @@ from marvin_server.tools.base import ToolContext, ToolEntry, ToolOutput
 from marvin_server.tools.registry import PreparedCall, Registry
 
 USER_TOOL = '''
+import asyncio
+
 from pydantic import BaseModel, Field
 
 from marvin_server.errors import PermissionNeeded, ToolError
-from marvin_server.tools.base import ToolContext, tool
+from marvin_server.tools.base import ToolContext, ToolOutput, tool
+
+print("imported")
 
 
 class Params(BaseModel):
@@ -34,6 +38,23 @@ async def behave(params: Params, context: ToolContext) -> str:
         raise RuntimeError("no")
     if params.how == "so-so":
         raise ToolError("Try 'well'.")
+    if params.how == "exits":
+        raise SystemExit(4)
+    if params.how == "stops":
+        raise GeneratorExit
+    if params.how == "bytes":
+        return b"x"
+    if params.how == "nothing":
+        return None
+    if params.how == "details":
+        return ToolOutput("x", details={"a": object()})
+    if params.how == "surrogate":
+        return "a\\udcff\\ud800"
+    if params.how == "prints":
+        print("noise")
+        await asyncio.sleep(0)
+        print("more noise")
+        return "quiet"
     if params.how == "ask":
         raise PermissionNeeded("outside_path", "/x", "it is outside")
     return params.how
@@ -98,6 +119,14 @@ def test_a_changed_user_tool_is_indexed_again(user_tools: Path, cache: Path) -> 
         ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'; its tools are left out"),
         ("def (", "SyntaxError: invalid syntax (broken.py, line 1); its tools are left out"),
         ("raise SystemExit(3)", "SystemExit: 3; its tools are left out"),
+        (
+            USER_TOOL.replace('"read"', '"banana"').replace("behave", "other"),
+            (
+                "ValueError: the effect 'banana' of other is none of read, edit, execute, network, message; "
+                "its tools are left out"
+            ),
+        ),
+        ("raise GeneratorExit", "GeneratorExit: ; its tools are left out"),
         ("pass", "there is no async function decorated with @tool in it"),
         (USER_TOOL.replace("behave", "read_file"), "there is another tool called read_file; this one is left out"),
     ],
@@ -211,6 +240,7 @@ def test_every_toolset_has_a_line(cache: Path) -> None:
     [
         ("grep_code", "Did you mean code_grep (toolset search)"),
         ("ReadFile", "Did you mean read_file (toolset files)"),
+        ("git_diffs", "Did you mean git_diff (toolset git)"),
         ("xyzzy", "The tools are: append_file, "),
     ],
 )
@@ -267,6 +297,37 @@ async def test_a_crash_becomes_a_result_and_a_logged_traceback(
     assert output == ToolOutput("Error executing 'behave': RuntimeError: no", "error")
     [record] = caplog.records
     assert (record.name, record.exc_info is not None) == ("marvin.tools", True)
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ("exits", "SystemExit: 4"),
+        ("stops", "GeneratorExit: "),
+        ("bytes", "TypeError: it returned bytes, not text"),
+        ("nothing", "TypeError: it returned NoneType, not text"),
+        ("details", "TypeError: Encoding objects of type object is unsupported"),
+    ],
+)
+async def test_whatever_a_tool_does_wrong_becomes_a_result(
+    user_tools: Path, cache: Path, context: ToolContext, how: str, problem: str
+) -> None:
+    output = await run(Registry.load(cache, user_tools), context, how)
+    assert output == ToolOutput(f"Error executing 'behave': {problem}", "error")
+
+
+async def test_halves_of_characters_in_a_result_are_escaped(
+    user_tools: Path, cache: Path, context: ToolContext
+) -> None:
+    assert await run(Registry.load(cache, user_tools), context, "surrogate") == ToolOutput("a\\xff\ufffd")
+
+
+async def test_what_a_users_tool_prints_goes_to_standard_error(
+    user_tools: Path, cache: Path, context: ToolContext, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await run(Registry.load(cache, user_tools), context, "prints") == ToolOutput("quiet")
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "imported\nimported\nnoise\nmore noise\n")
 
 
 async def test_a_question_for_the_person_passes_through(user_tools: Path, cache: Path, context: ToolContext) -> None:

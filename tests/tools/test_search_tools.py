@@ -81,3 +81,20 @@ async def test_a_folder_that_is_missing_has_no_tree(call: Call) -> None:
 async def test_a_file_or_folder_that_is_missing_cannot_be_searched(call: Call) -> None:
     output = await call("code_grep", pattern="x", path="sources")
     assert (output.status, output.text[: output.text.index(".")]) == ("error", "Error: File not found: 'sources'")
+
+
+async def test_a_link_that_leads_out_is_refused_with_the_place_and_a_listing(folder: Path, call: Call) -> None:
+    (folder / "out").symlink_to("/")
+    for name, arguments in (("tree", {}), ("code_grep", {"pattern": "x"})):
+        output = await call(name, path="out", **arguments)
+        assert output.status == "error"
+        assert output.text.endswith(f"Working dir: {folder}. Directory contents:\n  src/\n  README.md\n  out")
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "caf\udce9", "a\\tb"])
+async def test_a_name_can_be_read_as_it_is_shown(folder: Path, call: Call, name: str) -> None:
+    (folder / "odd").mkdir()
+    (folder / "odd" / name).write_text("needle\n")
+    shown = (await call("tree", path="odd")).text
+    assert await call("read_file", path=f"odd/{shown}") == ToolOutput("needle\n")
+    assert (await call("code_grep", pattern="needle")).text == f"odd/{shown}:1: needle"

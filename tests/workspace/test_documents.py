@@ -1,10 +1,12 @@
 """Text files keep what a person or another program put into them, and every failure says what to do."""
 
+import asyncio
 import codecs
 import os
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from marvin_server.errors import ToolError
 from marvin_server.workspace import documents
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.documents import Document
+from marvin_server.workspace.encodings import readable
+from marvin_server.workspace.line_ranges import LineRange
 
 FILL_DISK = """
 import pathlib, resource, signal, sys
@@ -52,6 +56,8 @@ def root(tmp_path: Path) -> Root:
         ("grün\n".encode("latin-1"), "grün\n", "latin-1"),
         (b"x" * 8191 + "ü".encode(), "x" * 8191 + "ü", "utf-8"),
         (b"x" * 9000 + b"\xe9", "x" * 9000 + "é", "latin-1"),
+        ("grün é\n".encode() + b"\xff\n", "grün é\n\udcff\n", "utf-8"),
+        ("grün é\n".encode() + b"x" * 9000 + b"\xff\n", "grün é\n" + "x" * 9000 + "\udcff\n", "utf-8"),
     ],
 )
 def test_a_file_is_read_and_written_in_its_own_encoding(
@@ -63,8 +69,9 @@ def test_a_file_is_read_and_written_in_its_own_encoding(
     assert document == Document("file", text, encoding, document.digest)
 
     written = documents.write(root, document, f"new {text}")
-    mark = raw[: len(raw) - len(text.encode(encoding.removesuffix("-sig")))]
-    assert path.read_bytes() == mark + f"new {text}".encode(encoding.removesuffix("-sig"))
+    plain = encoding.removesuffix("-sig")
+    mark = raw[: len(raw) - len(text.encode(plain, "surrogateescape"))]
+    assert path.read_bytes() == mark + f"new {text}".encode(plain, "surrogateescape")
     assert documents.read(root, "file") == written
 
 
@@ -84,25 +91,26 @@ def test_any_text_file_survives_being_written_as_it_was_read(raw: bytes) -> None
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=300), st.integers(1, 9))
-def test_a_range_of_lines_is_that_slice_of_the_text(text: str, start: int) -> None:
+async def test_a_range_of_lines_is_that_slice_of_the_text(text: str, start: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Root(Path(folder))
         documents.create(root, "file", text)
         lines = text.removesuffix("\n").split("\n") if text else []
         expected = [line.removesuffix("\r") for line in lines]
-        assert documents.read_lines(root, "file", start, start + 2) == (expected[start - 1 : start + 2], len(expected))
+        found = await documents.read_lines(root, "file", start, start + 2)
+        assert found == LineRange(expected[start - 1 : start + 2], len(expected))
 
 
-def test_lines_are_read_from_files_with_byte_order_marks(root: Root) -> None:
+async def test_lines_are_read_from_files_with_byte_order_marks(root: Root) -> None:
     for number, raw in enumerate([codecs.BOM_UTF8 + b"a\r\nb", "\ufeffa\nb".encode("utf-16-le")]):
         (root.path / str(number)).write_bytes(raw)
-        assert documents.read_lines(root, str(number), 1, 9) == (["a", "b"], 2)
+        assert await documents.read_lines(root, str(number), 1, 9) == LineRange(["a", "b"], 2)
 
 
-def test_a_line_of_ten_megabytes_is_cut_with_a_note_and_kept_out_of_memory(root: Root) -> None:
+async def test_a_line_of_ten_megabytes_is_cut_with_a_note_and_kept_out_of_memory(root: Root) -> None:
     size = 10 * 1024 * 1024
     (root.path / "file").write_text("first\n" + "x" * size + "\nlast")
-    assert documents.read_lines(root, "file", 1, 3) == (
+    assert await documents.read_lines(root, "file", 1, 3) == LineRange(
         ["first", "x" * 2000 + " … [line cut: 10,485,761 characters in all]", "last"],
         3,
     )
@@ -110,14 +118,14 @@ def test_a_line_of_ten_megabytes_is_cut_with_a_note_and_kept_out_of_memory(root:
 
 @pytest.mark.parametrize("length", [1999, 2000, 2001, 2002, 2003])
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_no_line_is_cut_without_a_note(root: Root, length: int, end: str) -> None:
+async def test_no_line_is_cut_without_a_note(root: Root, length: int, end: str) -> None:
     (root.path / "file").write_bytes(b"x" * length + end.encode())
-    [line], _ = documents.read_lines(root, "file", 1, 1)
+    [line] = (await documents.read_lines(root, "file", 1, 1)).lines
     assert (line == "x" * length) == (length <= 2000)
     assert ("line cut" in line) == (length > 2000)
 
 
-def test_a_file_over_twenty_megabytes_is_read_by_lines_only(root: Root) -> None:
+async def test_a_file_over_twenty_megabytes_is_read_by_lines_only(root: Root) -> None:
     line = b"x" * 99 + b"\n"
     (root.path / "big").write_bytes(line * 250_000)
     with pytest.raises(ToolError) as caught:
@@ -126,7 +134,44 @@ def test_a_file_over_twenty_megabytes_is_read_by_lines_only(root: Root) -> None:
         "'big' has 25.0 MB, over the limit of 20.0 MB. "
         "Text can be read in ranges (start_line, end_line) or searched (code_grep)."
     )
-    assert documents.read_lines(root, "big", 249_999, 300_000) == (["x" * 99] * 2, 250_000)
+    assert await documents.read_lines(root, "big", 249_999, 300_000) == LineRange(["x" * 99] * 2, 250_000)
+
+
+@pytest.mark.parametrize("filler", [0, 9000])
+async def test_lines_and_whole_files_are_read_in_the_same_encoding(root: Root, filler: int) -> None:
+    for first, bad in (("grün é".encode(), b"\xff"), (b"plain", b"\xe9")):
+        (root.path / "file").write_bytes(first + b"x" * filler + b"\n" + bad)
+        whole = readable(documents.read(root, "file").text)
+        found = await documents.read_lines(root, "file", 2, 2)
+        assert found.lines == [whole.split("\n")[1]]
+
+
+async def test_a_huge_file_is_not_read_to_its_end_for_the_sake_of_two_lines(root: Root) -> None:
+    (root.path / "big").write_bytes(b"one\ntwo\n" + b"x" * 9000)
+    os.truncate(root.path / "big", 1 << 40)
+    found = await documents.read_lines(root, "big", 1, 2)
+    assert (found.lines, found.is_counted) == (["one", "two"], False)
+    [line] = (await documents.read_lines(root, "big", 3, 3)).lines
+    assert "[line cut: at least 3" in line
+
+
+async def test_a_cancelled_read_stops_at_once_and_the_loop_stays_free(root: Root) -> None:
+    (root.path / "big").write_bytes(b"one\n" + b"x" * 9000)
+    os.truncate(root.path / "big", 1 << 40)
+    reading = asyncio.create_task(documents.read_lines(root, "big", 5, 5))
+    await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    async with asyncio.timeout(5):
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+
+def test_a_link_to_nowhere_is_called_so(root: Root) -> None:
+    (root.path / "link").symlink_to("gone/file")
+    for use in (lambda: documents.read(root, "link"), lambda: documents.create(root, "link", "")):
+        with pytest.raises(ToolError, match=r"^'link' is a symbolic link to 'gone/file', where there is nothing\.$"):
+            use()
 
 
 def test_bytes_are_read_as_they_are_up_to_a_limit(root: Root) -> None:
@@ -140,8 +185,7 @@ def test_creating_makes_the_folders_and_refuses_what_exists(root: Root) -> None:
     document = documents.create(root, "a/b/file", "one\r\ntwo")
     assert (root.path / "a/b/file").read_bytes() == b"one\r\ntwo"
     assert document == documents.read(root, "a/b/file")
-    (root.path / "link").symlink_to("nowhere")
-    for path in ("a/b/file", "a/b", "link"):
+    for path in ("a/b/file", "a/b"):
         with pytest.raises(ToolError) as caught:
             documents.create(root, path, "other")
         assert str(caught.value) == f"File already exists: '{path}'. Use apply_patch to modify existing files."
@@ -196,8 +240,11 @@ def test_text_that_the_encoding_cannot_hold_changes_nothing(root: Root) -> None:
 
 
 def test_binary_files_are_refused_with_their_size(root: Root) -> None:
-    (root.path / "data").write_bytes(b"a" * 8191 + b"\0" + b"a" * 2_000_000)
-    for read in (lambda: documents.read(root, "data"), lambda: documents.read_lines(root, "data", 1, 2)):
+    for raw, read in product(
+        (b"a" * 8191 + b"\0" + b"a" * 2_000_000, codecs.BOM_UTF32_LE + b"a\0\0\0" * 500_000),
+        (lambda: documents.read(root, "data"), lambda: asyncio.run(documents.read_lines(root, "data", 1, 2))),
+    ):
+        (root.path / "data").write_bytes(raw)
         with pytest.raises(ToolError) as caught:
             read()
         assert str(caught.value) == "'data' is a binary file of 2.0 MB; only text can be read here."
@@ -248,12 +295,12 @@ def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path: Path, nam
 def test_reading_a_big_range_of_lines_needs_little_memory(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * 150_000_000)
     program = (
-        "import pathlib, resource, sys\n"
+        "import asyncio, pathlib, resource, sys\n"
         "from marvin_server.workspace import documents\n"
         "from marvin_server.workspace.confine import Root\n"
         "root = Root(pathlib.Path(sys.argv[1]))\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "documents.read_lines(root, 'big', 1, 1)\n"
+        "asyncio.run(documents.read_lines(root, 'big', 1, 1))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     run = subprocess.run(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_server.errors import ToolError
+from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.workspace.git import Git
 from marvin_server.workspace.process import Processes
 
@@ -55,7 +55,7 @@ def commit(folder: Path, environ: dict[str, str], subject: str) -> None:
 @pytest.fixture
 def ask(root: Path, environ: dict[str, str]) -> Callable[..., Git]:
     def ask(directory: str = ".", **more: str) -> Git:
-        return Git(Processes(), root, directory, {**environ, **more})
+        return Git(Processes(), root, directory, {**environ, **more}, lambda path: False)
 
     return ask
 
@@ -94,7 +94,6 @@ async def test_log_has_one_line_for_each_commit_newest_first(
     newest, oldest = git(root, environ, "log", "--format=%h").split()
     assert await ask().log() == (f"{newest} 2024-05-06 Ann: (HEAD -> main) Second\n{oldest} 2024-05-06 Ann: First\n")
     assert await ask().log(limit=1, path="a.txt") == f"{oldest} 2024-05-06 Ann: First\n"
-    assert await ask().log(revision="HEAD~1") == f"{oldest} 2024-05-06 Ann: First\n"
 
 
 async def test_a_folder_within_the_repository_will_do(root: Path, ask: Callable[..., Git]):
@@ -117,14 +116,13 @@ async def test_a_path_is_taken_literally(root: Path, environ: dict[str, str], as
 )
 async def test_a_revision_can_be_no_option_and_no_file(revision: str, root: Path, ask: Callable[..., Git]):
     (root / "--").write_text("a trap for git diff's implicit --no-index\n")
-    for question in (ask().diff(revision=revision), ask().log(revision=revision)):
-        with pytest.raises(ToolError):
-            await question
+    with pytest.raises(ToolError):
+        await ask().diff(revision=revision)
     assert not (root / "stolen").exists()
 
 
 async def test_a_path_outside_the_repository_is_refused(root: Path, environ: dict[str, str]):
-    question = Git(Processes(), root.parent, "work", environ).diff(path="home/x")
+    question = Git(Processes(), root.parent, "work", environ, lambda _: False).diff(path="home/x")
     with pytest.raises(ToolError, match=r"'home/x' is not in the git repository at 'work'"):
         await question
 
@@ -133,32 +131,18 @@ async def test_no_repository_is_said_so_and_none_above_the_root_is_used(root: Pa
     inner = root / "inner"
     inner.mkdir()
     with pytest.raises(ToolError, match=r"^Not a git repository: '\.', nor any folder above it in the workspace"):
-        await Git(Processes(), inner, ".", environ).status()
+        await Git(Processes(), inner, ".", environ, lambda _: False).status()
 
 
 async def test_a_repository_without_commits_gives_gits_own_reason(tmp_path: Path, environ: dict[str, str]):
     git(tmp_path, environ, "init", "--quiet", "--initial-branch=main")
     with pytest.raises(ToolError, match=r"^git refused: your current branch 'main' does not have any commits yet$"):
-        await Git(Processes(), tmp_path, ".", environ).log()
+        await Git(Processes(), tmp_path, ".", environ, lambda _: False).log()
 
 
 async def test_git_that_is_not_installed_is_a_tool_error(ask: Callable[..., Git]):
     with pytest.raises(ToolError, match=r"cannot be started: git: No such file"):
         await ask(PATH="/nowhere").status()
-
-
-async def test_env_files_are_left_out_of_a_diff(root: Path, environ: dict[str, str], ask: Callable[..., Git]):
-    secrets = (".env", "sub/.ENV", ".env.local")
-    (root / "sub").mkdir()
-    for name in secrets:
-        (root / name).write_text("KEY=old\n")
-    commit(root, environ, "Secrets")
-    for name in (*secrets, "a.txt"):
-        (root / name).write_text("KEY=new\n")
-    diff = await ask().diff()
-    assert "KEY=old" not in diff
-    assert diff.startswith("diff --git a/a.txt b/a.txt\n")
-    assert await ask().diff(path=".env") == ""
 
 
 @pytest.fixture
@@ -360,3 +344,65 @@ async def test_status_writes_nothing_to_the_repository(root: Path, ask: Callable
     before = (root / ".git" / "index").stat().st_mtime_ns
     await ask().status()
     assert (root / ".git" / "index").stat().st_mtime_ns == before
+
+
+async def test_a_diff_names_the_secret_files_that_it_leaves_out_and_shows_their_examples(
+    root: Path, environ: dict[str, str], ask: Callable[..., Git]
+):
+    (root / "sub").mkdir()
+    for name in (".env", ".env.example", "sub/.ENV.local"):
+        (root / name).write_text("KEY=old\n")
+    commit(root, environ, "Settings")
+    for name in (".env", ".env.example", "sub/.ENV.local"):
+        (root / name).write_text("KEY=new\n")
+    diff = await ask().diff()
+    assert [line for line in diff.splitlines() if line[0] in "+-["] == [
+        "--- a/.env.example",
+        "+++ b/.env.example",
+        "-KEY=old",
+        "+KEY=new",
+        "[left out: .env, sub/.ENV.local]",
+    ]
+    assert await ask().diff(path=".env") == "[left out: .env]\n"
+
+
+async def test_a_path_that_never_existed_has_no_diff(root: Path, environ: dict[str, str], ask: Callable[..., Git]):
+    with pytest.raises(ToolError, match=r"^File not found: 'gone\.txt', neither in the folder nor in the history\.$"):
+        await ask().diff(path="gone.txt")
+    git(root, environ, "rm", "--quiet", "a.txt")
+    assert await ask().diff(path="a.txt") == ""
+
+
+async def test_names_in_the_history_are_read_as_utf8_whatever_the_configuration_says(
+    root: Path, environ: dict[str, str], ask: Callable[..., Git]
+):
+    git(root, environ, "config", "i18n.logOutputEncoding", "ISO-8859-1")
+    (root / "a.txt").write_text("grün\n")
+    commit(root, environ, "Grün")
+    assert "Grün" in await ask().log(limit=1)
+
+
+@pytest.mark.parametrize("kind", ["worktree", "link", "commondir"])
+async def test_a_history_outside_the_workspace_is_asked_for(
+    kind: str, root: Path, tmp_path: Path, environ: dict[str, str]
+):
+    place = tmp_path / "elsewhere"
+    if kind == "worktree":
+        git(root, environ, "worktree", "add", "--quiet", str(place))
+        outside = {root / ".git", root / ".git/worktrees/elsewhere"}
+    else:
+        place.mkdir()
+        outside = {root / ".git"}
+        if kind == "link":
+            (place / ".git").symlink_to(root / ".git")
+        else:
+            git(place, environ, "init", "--quiet", "--initial-branch=main")
+            (place / ".git/commondir").write_text(f"{root}/.git\n")
+    permitted: set[str] = set()
+    for _ in outside:
+        with pytest.raises(PermissionNeeded) as caught:
+            await Git(Processes(), place, ".", environ, permitted.__contains__).log()
+        assert caught.value.kind == "outside_path"
+        permitted.add(caught.value.path)
+    assert permitted == set(map(str, outside))
+    assert "First" in await Git(Processes(), place, ".", environ, permitted.__contains__).log()

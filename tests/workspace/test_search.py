@@ -1,7 +1,10 @@
 """Searching: ripgrep and its stand-in give the same answers, in one order, over whatever lies in a workspace."""
 
 import os
+import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +16,21 @@ from hypothesis import strategies as st
 from marvin_server.errors import PathRefused, PermissionNeeded, ToolError
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.globs import glob_pattern
+from marvin_server.workspace.listing import tree
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.search import Line, SearchResult, search
 
 ENGINES = {"ripgrep": {"PATH": os.environ["PATH"]}, "python": {"PATH": "/nowhere"}}
+SWAP = """
+import os
+print(end="x", flush=True)
+while True:
+    for real, link in (("folder", "folder link"), ("file", "file link"), ("other", "env link")):
+        os.rename(real, "spare")
+        os.rename(link, real)
+        os.rename(real, link)
+        os.rename("spare", real)
+"""
 NEEDS_RG = "ripgrep is not installed; the two engines cannot be compared"
 
 
@@ -99,6 +113,7 @@ FOUND = [
     ("caf\udce9.txt", 1, "needle in an odd name"),
     ("crlf.txt", 2, "needle"),
     ("crlf.txt", 4, "three needle"),
+    ("late.bin", 1, "needle"),
     ("latin.txt", 1, "caf� needle"),
     ("latin.txt", 3, "needle �"),
     ("long.txt", 1, "…" + "x" * 150 + "needle" + "y" * 344 + "…"),
@@ -211,7 +226,15 @@ async def test_a_glob_picks_files(glob: str, paths: set[str], nasty: Root):
         ("[]a]b", "]b", True),
         ("[a-c]\\n", "b\\n", True),
         ("{a,b*}.c", "bb.c", True),
-        ("{a", "{a", True),
+        ("{a,b{c,d}}.x", "bd.x", True),
+        ("{src/**,x}", "src/a/b", True),
+        ("src", "src/a/b.py", True),
+        ("src", "lib/src/a.py", True),
+        ("src/", "src/a.py", True),
+        ("./src/*.py", "src/a.py", True),
+        ("src/*", "src/a/b.py", False),
+        ("src/a", "src/a/b.py", True),
+        ("src", "src2/a.py", False),
         ("a+(b).c", "a+(b).c", True),
     ],
 )
@@ -223,7 +246,6 @@ def test_a_glob_is_read_as_editors_read_it(glob: str, path: str, fits: bool):
     ("pattern", "message"),
     [
         ("foo(", "Bad pattern 'foo(': missing ), unterminated subpattern at position 3."),
-        ("[[:alpha:]]", "Bad pattern '[[:alpha:]]': Possible nested set at position 1."),
         ("a" + "(" * 5000, "Use literal=true to search for the text as it stands."),
         ("one\ntwo", "it cannot hold a line break"),
     ],
@@ -233,6 +255,12 @@ async def test_a_bad_pattern_says_where_and_what_to_do(pattern: str, message: st
         await find(pattern)  # pyright: ignore[reportGeneralTypeIssues]
     assert message in str(raised.value)
     assert "literal=true" in str(raised.value) or "\n" in pattern
+
+
+@pytest.mark.parametrize("glob", ["{a,b", "[a-", "a}", "!", "./"])
+async def test_a_glob_with_half_a_pair_is_a_tool_error(glob: str, find: Callable[..., object]):
+    with pytest.raises(ToolError, match=r"^Bad glob '.*': (it is empty|'.' has no partner)\. Write for example"):
+        await find("x", glob=glob)  # pyright: ignore[reportGeneralTypeIssues]
 
 
 async def test_a_bad_glob_is_a_tool_error(find: Callable[..., object]):
@@ -263,9 +291,71 @@ async def test_an_ignored_file_is_searched_when_it_is_named(nasty: Root):
         assert result.lines == (Line("ignored.txt", 1, "needle"),)
 
 
-async def test_a_search_without_files_finds_nothing(nasty: Root):
-    for result in await answers(nasty, "needle", glob="*.none"):
+async def test_a_search_without_files_finds_nothing(tmp_path: Path):
+    for result in await answers(Root(tmp_path), "needle"):
         assert result == SearchResult((), files=0, truncated=False)
+
+
+async def test_a_glob_that_fits_no_file_says_so(find: Callable[..., object]):
+    with pytest.raises(ToolError, match=r"^No file in '\.' fits the glob '\*\.none'; try for example"):
+        await find("needle", glob="*.none")  # pyright: ignore[reportGeneralTypeIssues]
+
+
+async def test_a_class_that_python_warns_of_is_searched(tmp_path: Path):
+    (tmp_path / "f").write_text("one\n")
+    for result in await answers(Root(tmp_path), "[[:alpha:]]"):
+        assert isinstance(result, SearchResult)
+
+
+async def test_a_file_that_is_swapped_for_a_link_gives_nothing_away(tmp_path: Path):
+    outside = tmp_path / "outside"
+    (root := tmp_path / "root").mkdir()
+    (root / "folder").mkdir()
+    outside.mkdir()
+    (outside / "outsider").touch()
+    for secret in (outside / "file", root / ".env"):
+        secret.write_text("needle SECRET\n")
+    for file in (root / "folder/file", root / "file", root / "other"):
+        file.write_text("needle\n")
+    (root / "folder link").symlink_to("../outside")
+    (root / "file link").symlink_to("../outside/file")
+    (root / "env link").symlink_to(".env")
+    swapping = subprocess.Popen([sys.executable, "-c", SWAP], cwd=root, stdout=subprocess.PIPE)  # noqa: ASYNC220
+    try:
+        assert swapping.stdout
+        swapping.stdout.read(1)
+        opened = Root(root)
+        for _ in range(20):
+            for result in await answers(opened, "needle"):
+                assert {line.text for line in result.lines} <= {"needle"}
+            assert "outsider" not in tree(opened)
+    finally:
+        swapping.kill()
+        swapping.communicate()
+
+
+async def test_a_line_of_sixty_megabytes_costs_little_memory(tmp_path: Path):
+    (tmp_path / "one.json").write_bytes(b'{"a":1,' * 9_000_000 + b"\n")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = await search(Processes(), Root(tmp_path), '"a"', environ=ENGINES["ripgrep"])
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit < 20_000_000
+    assert result.lines == (Line("one.json", 1, ('{"a":1,' * 72)[:500] + "…"),)
+
+
+async def test_a_match_deep_in_a_long_line_is_shown_with_what_is_around_it(tmp_path: Path):
+    (tmp_path / "f").write_text("é" * 5000 + "needle" + "中" * 5000 + "\n" + "é" * 5000 + "needle")
+    for result in await answers(Root(tmp_path), "needle"):
+        assert [line.text for line in result.lines] == [
+            "…" + "é" * 150 + "needle" + "中" * 344 + "…",
+            "…" + "é" * 494 + "needle",
+        ]
+
+
+async def test_more_matches_than_asked_for_end_the_search_early(tmp_path: Path):
+    (tmp_path / "log").write_bytes(b"2026-01-01 INFO a request was handled\n" * 2_000_000)
+    for result in await answers(Root(tmp_path), "INFO", limit=200, timeout=5.0):
+        assert (len(result.lines), result.truncated) == (200, True)
 
 
 async def test_many_files_are_searched_in_several_commands_and_one_order(tmp_path: Path):

@@ -17,8 +17,6 @@ NO_MODEL = (
     "not understood. For a model's answer set a key; `marvin doctor` says how."
 )
 _README = r"(?i)(?<![\w/.-])README(?:\.(?:md|rst|txt|org|adoc))?(?![\w/.])"
-_ESCAPE = r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4})"
-_OUT_OF_REACH = "a name with control characters, which are shown here as escapes; I cannot open it"
 
 
 def survey(question: Question, path: str | None = None) -> list[Call]:
@@ -118,9 +116,7 @@ def _reading(passage: Passage) -> Call:
 def _quotation(passage: Passage, outcome: Outcome) -> str:
     """A passage under the path and number of its first line; another line that it is about is named."""
     if not outcome.ok:
-        has_escape = re.search(_ESCAPE, passage.path)
-        reason = _OUT_OF_REACH if has_escape else " ".join(explain(outcome).split())[:200]
-        return f"`{passage.path}:{passage.line}` ({reason})"
+        return f"`{passage.path}:{passage.line}` ({' '.join(explain(outcome).split())[:200]})"
     excerpt = read_excerpt(outcome)
     lines = excerpt.lines
     first, last = 0, len(lines)

@@ -5,6 +5,7 @@ from pydantic import BaseModel, Field
 
 from marvin_server.edits.unified import difference
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
+from marvin_server.workspace.encodings import readable
 
 
 class Params(BaseModel):
@@ -15,8 +16,10 @@ class Params(BaseModel):
 @tool(effect="edit")
 async def append_file(params: Params, context: ToolContext) -> ToolOutput:
     """Add text to the end of an existing file."""
-    document = context.workspace.append(params.path, params.content)
-    change = difference(document.path, document.text[: -len(params.content) or None], document.text)
+    workspace = context.workspace
+    document = await workspace.apart(params.path, lambda: workspace.append(params.path, params.content))
+    text = readable(document.text)
+    change = difference(document.path, text[: -len(params.content) or None], text)
     return ToolOutput(
         f"Added to {document.path}: +{change.added} lines.",
         details=asdict(change),

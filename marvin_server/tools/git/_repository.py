@@ -7,4 +7,4 @@ from marvin_server.workspace.git import Git
 def repository(context: ToolContext) -> Git:
     """The repository around the working directory."""
     workspace = context.workspace
-    return Git(context.processes, workspace.root.path, workspace.working_dir, context.environ)
+    return Git(context.processes, workspace.root.path, workspace.working_dir, context.environ, workspace.permits)

@@ -3,9 +3,8 @@
 from pydantic import BaseModel, Field
 
 from marvin_server.tools.base import ToolContext, tool
-from marvin_server.workspace import documents
 from marvin_server.workspace.names import printable
-from marvin_server.workspace.search import SearchResult, search
+from marvin_server.workspace.search import SearchResult
 from marvin_server.workspace.workspace import Workspace
 
 _MATCHES = 200
@@ -28,22 +27,18 @@ def _title(params: Params) -> str:
 @tool(effect="read", title=_title)
 async def code_grep(params: Params, context: ToolContext) -> str:
     """Search the contents of files, without those that git ignores."""
-    workspace = context.workspace
-    path = workspace.locate(params.path)
-    with documents.explained(workspace.root, path, "searching"):
-        found = await search(
-            context.processes,
-            workspace.root,
-            params.pattern,
-            environ=context.environ,
-            path=path,
-            glob=params.glob,
-            ignore_case=params.ignore_case,
-            literal=params.literal,
-            context=params.context,
-            limit=_MATCHES,
-        )
-    return _text(found, workspace)
+    found = await context.workspace.search(
+        context.processes,
+        params.pattern,
+        environ=context.environ,
+        path=params.path,
+        glob=params.glob,
+        ignore_case=params.ignore_case,
+        literal=params.literal,
+        context=params.context,
+        limit=_MATCHES,
+    )
+    return _text(found, context.workspace)
 
 
 def _text(found: SearchResult, workspace: Workspace) -> str:
