@@ -44,7 +44,7 @@ class Anthropic:
         """See ``Provider``."""
         headers = {**answers.HEADERS, "anthropic-version": "2023-06-01"}
         if self._endpoint.key:
-            headers["x-api-key"] = self._endpoint.key
+            headers[self._endpoint.key_header or "x-api-key"] = self._endpoint.key
         body, fingerprint = encode(
             request,
             provider=self.name,

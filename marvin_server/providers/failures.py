@@ -40,13 +40,24 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Whom a request goes to. ``check_key`` and ``check_url`` name where a person sets the key and the address."""
+    """Whom a request goes to. ``check_key`` and ``check_url`` name where a person sets the key and the address.
+
+    ``key_header`` is the header that carries the key alone; without it the wire API's own way holds.
+    """
 
     title: str
     url: str
     key: str | None = field(repr=False)
     check_key: str
     check_url: str
+    key_header: str | None = None
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header for the key of a wire API that takes it as a bearer token."""
+        if self.key is None:
+            return {}
+        return {self.key_header: self.key} if self.key_header else {"authorization": f"Bearer {self.key}"}
 
     @property
     def host(self) -> str:

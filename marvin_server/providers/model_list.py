@@ -78,7 +78,8 @@ async def fetch(vendor: Vendor, url: str, key: str | None, *, check_key: str) ->
     Formats: https://platform.openai.com/docs/api-reference/models/list, of which Together AI sends the bare list, and
     https://docs.claude.com/en/api/models-list, which has pages.
     """
-    endpoint = Endpoint(vendor.title, url, key, check_key, vendor.url_variable or str(vendor.file))
+    check_url = vendor.url_variable or str(vendor.file)
+    endpoint = Endpoint(vendor.title, url, key, check_key, check_url, vendor.key_header)
     try:
         async with asyncio.timeout(SECONDS):
             pages = await (_anthropic(endpoint) if vendor.wire_api == "anthropic" else _openai(endpoint))
@@ -90,13 +91,16 @@ async def fetch(vendor: Vendor, url: str, key: str | None, *, check_key: str) ->
 
 
 async def _openai(endpoint: Endpoint) -> list[list[dict[str, Any]]]:
-    headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+    headers = endpoint.bearer
     async with _client(endpoint) as client:
         return [_items(endpoint, await _get(client, endpoint, _models_url(endpoint.url, {}), headers))]
 
 
 async def _anthropic(endpoint: Endpoint) -> list[list[dict[str, Any]]]:
-    headers = {"anthropic-version": "2023-06-01", **({"x-api-key": endpoint.key} if endpoint.key else {})}
+    headers = {
+        "anthropic-version": "2023-06-01",
+        **({endpoint.key_header or "x-api-key": endpoint.key} if endpoint.key else {}),
+    }
     query, pages = {"limit": "1000"}, list[list[dict[str, Any]]]()
     async with _client(endpoint) as client:
         while len(pages) < _MOST_PAGES:

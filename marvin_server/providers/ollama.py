@@ -69,8 +69,7 @@ class Ollama:
     @asynccontextmanager
     async def _post(self, path: str, body: bytes) -> AsyncGenerator[Response]:
         headers = {"content-type": "application/json"}
-        if self._endpoint.key:
-            headers["authorization"] = f"Bearer {self._endpoint.key}"
+        headers.update(self._endpoint.bearer)
         try:
             async with self._transport.post(self._base + path, headers, body) as response:
                 yield response

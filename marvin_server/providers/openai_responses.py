@@ -32,9 +32,7 @@ class OpenAIResponses:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """See ``Provider``."""
-        headers = dict(answers.HEADERS)
-        if self._endpoint.key:
-            headers["authorization"] = f"Bearer {self._endpoint.key}"
+        headers = {**answers.HEADERS, **self._endpoint.bearer}
         body = encode(request, provider=self.name, model=self.model, quirks=self._quirks)
         reply = Reply(self.name, self.model, answers.taken_ids(request.history))
         return answers.stream(self._transport.post(self._url, headers, body), self._endpoint, reply, field="output")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -32,8 +33,9 @@ class Vendor(Struct, frozen=True):
     """One endpoint, as its file says. The file's name without its suffix is the vendor's.
 
     ``wire_api`` names the module that speaks to it. ``url_variable``, ``key_variable`` and ``model_variable`` are
-    environment variables; ``key_file`` may begin with ``~/``. ``price_vendor`` is the provider's id in genai-prices.
-    ``contexts`` are sizes in tokens of models that genai-prices lacks; ``free`` says that answers cost nothing.
+    environment variables; ``key_file`` may begin with ``~/``; ``key_header`` carries the key, where that is not the
+    wire API's own. ``price_vendor`` is the provider's id in genai-prices. ``contexts`` are sizes in tokens of models
+    that genai-prices lacks; ``free`` says that answers cost nothing.
 
     Quirks: ``no_stream_options`` and ``no_json_schema`` leave a field out that the vendor refuses;
     ``echo_reasoning_content`` and ``echo_reasoning_details`` send a model's reasoning back, where it is wanted;
@@ -52,6 +54,7 @@ class Vendor(Struct, frozen=True):
     url_variable: str | None = None
     key_variable: str | None = None
     key_file: str | None = None
+    key_header: str | None = None
     model_variable: str | None = None
     default_model: str | None = None
     price_vendor: str | None = None
@@ -120,6 +123,12 @@ def _text(value: object) -> str:
     raise ValueError("needs a text")
 
 
+def _header(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9-]+", value):
+        return value.lower()
+    raise ValueError("needs the name of a header")
+
+
 def _flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -163,6 +172,7 @@ _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "url_variable": _text,
     "key_variable": _text,
     "key_file": _text,
+    "key_header": _header,
     "model_variable": _text,
     "default_model": _text,
     "price_vendor": _text,

@@ -102,6 +102,7 @@ def create(vendor: Vendor, settings: Settings) -> Provider:
         key=found.value,
         check_key=places or str(vendor.file),
         check_url=vendor.url_variable or str(vendor.file),
+        key_header=vendor.key_header,
     )
     chosen = model(vendor, settings)
     wire_api = _of_model(vendor.wire_apis, chosen) or vendor.wire_api

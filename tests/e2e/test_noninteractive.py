@@ -723,3 +723,26 @@ def test_the_cost_limit_holds_for_the_whole_session(
     first, second = marvin(*run), marvin(*run, "--continue")
     assert (first.exit_code, second.exit_code, len(model_server.requests)) == (0, 4, 1)
     assert "the cost limit is reached" in second.stderr
+
+
+@pytest.mark.parametrize("wire_api", ["openai_chat", "openai_responses", "anthropic"])
+def test_a_gateway_takes_its_key_in_a_header_and_its_version_in_the_query(
+    marvin: Marvin, model_server: ThreadedModelServer, home: Path, wire_api: str
+) -> None:
+    vendors = home / "marvin" / "config" / "vendors"
+    vendors.mkdir(parents=True)
+    vendor = {
+        "title": "Azure",
+        "wire_api": wire_api,
+        "base_url": f"{model_server.origin}/openai/deployments/gpt?api-version=2026-10-01",
+        "key_variable": "GATEWAY_KEY",
+        "key_header": "Api-Key",
+        "default_model": "gpt",
+    }
+    (vendors / "azure.json").write_text(json.dumps(vendor))
+    done = marvin(*ASK, "--provider", "azure", env={"GATEWAY_KEY": "k-123456"})
+    assert done.exit_code == 0, done.stderr
+    request = model_server.requests[-1]
+    assert request.path.startswith("/openai/deployments/gpt/")
+    assert request.path.endswith("?api-version=2026-10-01")
+    assert (request.headers["api-key"], "authorization" in request.headers) == ("k-123456", False)

@@ -1,9 +1,10 @@
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +17,14 @@ from marvin_server.errors import BadRequest, ContextOverflow, Interrupted, Timed
 from marvin_server.events import MessageDelta, MessageFinished, Notice
 from marvin_server.messages import Message, Text, ToolCall, ToolResult, ToolSpec, user_message
 from marvin_server.providers import local
-from marvin_server.providers.base import ModelRequest, StreamEvent
+from marvin_server.providers.anthropic import Anthropic
+from marvin_server.providers.base import ModelRequest, Provider, StreamEvent
+from marvin_server.providers.failures import Endpoint
 from marvin_server.providers.local import Local
 from marvin_server.providers.local_engine import Engine
+from marvin_server.providers.openai_chat import OpenAIChat
+from marvin_server.providers.openai_responses import OpenAIResponses
+from marvin_server.providers.transport import Transport
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CI") and any(find_spec(name) is None for name in ("xllamacpp", "gguf", "numpy")),
@@ -106,6 +112,32 @@ async def test_a_whole_turn_with_a_tool_call(model: Path) -> None:
         answered = await message_of(provider, ModelRequest("Be brief.", history, [READ]))
     assert (asked.finish, answered.finish) == ("tool_calls", "stop")
     assert answered.parts == (Text("".join(ANSWER)),)
+
+
+@pytest.mark.parametrize("api", [OpenAIChat, OpenAIResponses, Anthropic])
+async def test_the_same_engine_is_spoken_to_over_every_wire_api(model: Path, api: Callable[..., Provider]) -> None:
+    engine = await Engine.start(model, name="tiny", context=4096, seconds=30, environ=os.environ.copy())
+    endpoint = Endpoint("llama.cpp", engine.url, engine.key, "-", "-")
+    transport = Transport(request_timeout=30.0, stall_timeout=30.0)
+    provider = api(name="tiny", model="tiny", endpoint=endpoint, transport=transport)
+    try:
+        request = ModelRequest("Be brief.", [user_message("What is in the README?")], [READ])
+        asked = (await last_of(provider, request)).message
+        (call,) = asked.tool_calls
+        assert (call.name, json.loads(call.arguments)) == ("read_file", {"path": "README.md"})
+        history = [*request.history, asked, Message("tool", (ToolResult(call.id, "read_file", "# Shop"),))]
+        assert (await last_of(provider, ModelRequest("Be brief.", history, [READ]))).message.text == "".join(ANSWER)
+        with pytest.raises(ContextOverflow):
+            await last_of(provider, ModelRequest("Be brief.", [user_message("word " * 6000)], []))
+    finally:
+        await provider.aclose()
+        await engine.stop()
+
+
+async def last_of(provider: Provider, request: ModelRequest) -> MessageFinished:
+    events = [event async for event in provider.stream(request)]
+    assert isinstance(events[-1], MessageFinished)
+    return events[-1]
 
 
 async def test_a_conversation_that_does_not_fit_is_a_context_overflow(model: Path) -> None:
