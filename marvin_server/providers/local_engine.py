@@ -71,11 +71,14 @@ class Engine:
 
 
 async def _spawn(log: IO[bytes], environ: Mapping[str, str]) -> Process:
-    """The script's process; Ctrl+C in the terminal does not reach it, and no module of the working directory does."""
+    """The script's process; Ctrl+C in the terminal does not reach it, and no module of the working directory does.
+
+    It stays in Marvin's session: a process in another one could be taken for what a command has left behind.
+    """
     command = (sys.executable, "-P", str(_SCRIPT))
     try:
         return await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environ, start_new_session=True
+            *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environ, process_group=0
         )
     except OSError as error:
         raise Unreachable(f"the engine cannot be started ({error.strerror})") from error

@@ -25,6 +25,7 @@ from marvin_server.providers.local_engine import Engine
 from marvin_server.providers.openai_chat import OpenAIChat
 from marvin_server.providers.openai_responses import OpenAIResponses
 from marvin_server.providers.transport import Transport
+from marvin_server.workspace.process import Processes
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CI") and any(find_spec(name) is None for name in ("xllamacpp", "gguf", "numpy")),
@@ -182,6 +183,28 @@ async def test_the_engine_answers_its_owner_alone(model: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="waits on a pidfd")
+async def test_the_engine_is_not_taken_for_what_a_command_has_left_behind(model: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    processes, began = Processes(), asyncio.Event()
+    command = asyncio.create_task(
+        processes.run(
+            ["/bin/sh", "-c", "echo began; read -r _ < go"],
+            cwd=tmp_path,
+            environ=os.environ,
+            timeout=30,
+            emit=lambda _: began.set(),
+        )
+    )
+    await asyncio.wait_for(began.wait(), 5)
+    engine = await Engine.start(model, name="tiny", context=512, seconds=30, environ=os.environ.copy())
+    try:
+        (tmp_path / "go").write_text("go\n")
+        assert (await command).exit_code == 0
+        assert engine.alive
+    finally:
+        await engine.stop()
+
+
 async def test_the_engine_ends_when_its_owner_is_killed(model: Path) -> None:
     owner = await asyncio.create_subprocess_exec(
         sys.executable, "-c", OWNER, str(model), stdout=asyncio.subprocess.PIPE

@@ -74,3 +74,13 @@ async def test_a_missing_note_names_those_that_exist(call: Call) -> None:
 async def test_the_session_answers_for_usage_and_tools(context: ToolContext, call: Call) -> None:
     assert await call("get_usage") == ToolOutput("12 tokens")
     assert await call("find_tools", query="weather") == ToolOutput("tools for weather")
+
+
+async def test_a_long_note_is_cut_and_says_how_to_read_on(folder: Path, call: Call) -> None:
+    await call("write_note", name="long", content="0123456789\n" * 2000)
+    text = (await call("read_note", name="long")).text
+    assert text.endswith(
+        "\n[cut: these are 10,229 of 22,000 characters; for the rest: "
+        'read_file({"path": ".marvin/notes/long.md", "start_line": 931})]'
+    )
+    assert (await call("read_file", path=".marvin/notes/long.md", start_line=931)).text.startswith("[lines 931-2000 ")
