@@ -159,7 +159,8 @@ async def test_a_provider_that_was_closed_starts_its_engine_again(model: Path) -
 async def test_an_engine_that_crashed_is_started_again(model: Path) -> None:
     async with loaded(model) as provider:
         await events_of(provider)
-        (engine,) = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        (engine,) = [pid for pid in children if b"local_child.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         os.kill(int(engine), signal.SIGKILL)
         # The first request may be sooner than the news of it.
         with contextlib.suppress(Interrupted, Unreachable):
