@@ -60,11 +60,16 @@ class Settings:
         """The values of the environment that must never be shown."""
         return tuple(value for name, value in self.environ.items() if len(value) >= 8 and _is_secret(name, value))
 
-    def redact(self, text: str) -> str:
-        """``text`` with each secret blotted out."""
-        for secret in self.secrets():
-            text = text.replace(secret, "***")
-        return text
+    def redactor(self) -> Callable[[str], str]:
+        """A function that blots each secret out of a text; the environment is looked through once, not per text."""
+        secrets = self.secrets()
+
+        def redact(text: str) -> str:
+            for secret in secrets:
+                text = text.replace(secret, "***")
+            return text
+
+        return redact
 
     def child_environ(self) -> dict[str, str]:
         """The environment for a command: without secrets, and without git's variables that name another repository."""

@@ -82,7 +82,7 @@ class OneShot:
         except OSError:
             return _CLOSED_PIPE
         asked = request.read(arguments)
-        log.start(asked.settings.paths.logs, asked.settings.redact, verbose=arguments.verbose)
+        log.start(asked.settings.paths.logs, asked.settings.redactor(), verbose=arguments.verbose)
         for warning in asked.settings.warnings:
             say(warning)
         self._opened = self._open(asked)

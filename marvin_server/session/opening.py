@@ -75,6 +75,7 @@ def open_session(
     )
     policy = Policy(settings.approve, readonly=settings.readonly)
     permissions = Permissions()
+    redact = settings.redactor()
 
     choices = {provider.name: choice}
 
@@ -97,14 +98,13 @@ def open_session(
         return limit is not None and (unpriced or before.cost + tally.cost >= limit)
 
     def agent() -> Agent:
-        system = partial(
-            system_prompt,
-            working_dir=str(workspace.directory),
-            readonly=settings.readonly,
-            schema=output_schema,
-        )
         inputs = Inputs(
-            lambda: system(other_toolsets=toolbox.others()),
+            lambda: system_prompt(
+                working_dir=str(workspace.directory),
+                other_toolsets=toolbox.others(),
+                readonly=settings.readonly,
+                schema=output_schema,
+            ),
             toolbox.specs,
             session.take_steering,
             output_schema,
@@ -112,9 +112,8 @@ def open_session(
         )
         limits = Limits(settings.max_rounds or rounds, spent)
         recovery = Recovery(provider, lambda: [partial(fallback, make) for make in fallbacks(settings)])
-        return Agent(
-            recovery, CallRunner(registry, context, policy, permissions, settings.redact), inputs, limits, account
-        )
+        runner = CallRunner(registry, context, policy, permissions, redact)
+        return Agent(recovery, runner, inputs, limits, account)
 
     session = Session(store, record.id, history, permissions, agent, provider=provider.name, model=provider.model)
     return OpenSession(session, processes, tally, registry)

@@ -354,6 +354,19 @@ async def test_a_late_subscriber_gets_the_kept_events_from_its_number_on(opener:
     assert [event async for _, event in late] == all_events[3:]
 
 
+async def test_each_round_is_told_where_the_one_before_has_gone(opener: Opener, workspace: Path) -> None:
+    (workspace / "sub").mkdir()
+    provider = Scripted([call("set_working_dir", '{"path": "sub"}')], ["ok"])
+    opened = opener(provider)
+    subscription = opened.session.subscribe()
+    opened.session.submit("go")
+    await finish(subscription)
+    assert [request.system.rpartition(": ")[2] for request in provider.requests] == [
+        str(workspace),
+        str(workspace / "sub"),
+    ]
+
+
 async def test_a_session_goes_on_where_it_was_left(opener: Opener) -> None:
     opened = opener(Scripted(["hello"]))
     opened.session.submit("one")
