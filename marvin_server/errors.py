@@ -62,7 +62,8 @@ class ProviderError(MarvinError):
     """A model request failed.
 
     ``status`` is the HTTP status where there was one, ``retry_after`` seconds that the server asked to wait;
-    ``retryable`` says whether the same request may succeed later.
+    ``retryable`` says whether the same request may succeed later; ``past`` that it failed long ago, in a recording, so
+    that nothing is gained by waiting.
     """
 
     retryable = False
@@ -71,6 +72,7 @@ class ProviderError(MarvinError):
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
+        self.past = False
 
 
 class Auth(ProviderError):

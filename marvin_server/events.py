@@ -122,10 +122,15 @@ class PermissionResolved(Tagged, frozen=True, tag="permission.resolved"):
 
 
 class UsageChanged(Tagged, frozen=True, tag="usage"):
-    """Tokens and money of the turn so far; ``cost_usd`` is None while a price is unknown."""
+    """Tokens and money of the turn so far; ``cost_usd`` is None while a price is unknown.
+
+    ``saved_usd`` is what cached tokens saved, against the price of the same tokens uncached: below 0 where writing them
+    cost more than reading them saved, None where nothing was cached or its price is unknown.
+    """
 
     usage: Usage
     cost_usd: float | None
+    saved_usd: float | None = None
 
 
 class Notice(Tagged, frozen=True, tag="notice"):

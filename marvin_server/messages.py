@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -89,6 +89,16 @@ class Usage(Struct, frozen=True):
         )
 
 
+class Charge(Struct, frozen=True):
+    """What one model request cost in USD, and what was ``saved`` by its cached tokens; None: unknown.
+
+    ``saved`` is below 0 where writing to the cache cost more than reading from it saved; None: nothing was cached.
+    """
+
+    cost: float | None
+    saved: float | None = None
+
+
 class Message(Struct, frozen=True, omit_defaults=True):
     """One unit of the transcript.
 
@@ -124,6 +134,6 @@ class ToolSpec(Struct, frozen=True):
     parameters: Mapping[str, Any]
 
 
-def user_message(text: str) -> Message:
-    """The message for a prompt of plain text."""
-    return Message("user", (Text(text),))
+def user_message(text: str, images: Sequence[Image] = ()) -> Message:
+    """The message for a prompt: pictures first, as vendors advise, and then what is asked of them."""
+    return Message("user", (*images, Text(text)))

@@ -2,15 +2,18 @@
 
 import os
 import re
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from marvin_server import paths
+from marvin_server import setting_checks as checks
 from marvin_server.errors import UsageError
+from marvin_server.model_settings import CHECKS as MODEL_CHECKS
+from marvin_server.model_settings import ModelSettings
 from marvin_server.paths import Paths
+from marvin_server.setting_checks import shown
 
 Approve = Literal["all", "rules", "none"]
 Sandbox = Literal["auto", "on", "off"]
@@ -32,7 +35,7 @@ class Settings:
     ``model`` comes from a flag or ``MARVIN_MODEL`` and beats the vendor's own variable; ``default_model`` comes from
     the file and does not. Times are in seconds, money in USD. ``tools`` is ``("core",)``, ``("all",)`` or names of
     toolsets that are on from the start. ``record`` is the file to which exchanges with vendors are added; only a flag
-    sets it. ``environ`` is the environment as it was at the start.
+    sets it. ``models`` goes by the models' whole names. ``environ`` is the environment as it was at the start.
     """
 
     paths: Paths
@@ -52,6 +55,7 @@ class Settings:
     request_timeout: float | None = None
     stall_timeout: float = 60.0
     thinking: Effort | None = None
+    models: Mapping[str, ModelSettings] = field(default_factory=dict[str, ModelSettings])
     ntfy_server: str = "https://ntfy.sh"
     record: Path | None = None
     warnings: tuple[str, ...] = ()
@@ -86,92 +90,22 @@ def _is_secret(name: str, value: str) -> bool:
     return bool(named or _PASSWORD_IN_URL.search(value))
 
 
-def _shown(value: object) -> str:
-    """A short form of any value, however deep it is nested."""
-    form = reprlib.Repr()
-    form.maxlevel, form.maxstring = 1, 80
-    return form.repr(value)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str) and value.strip() and value.isprintable():
-        return value.strip()
-    raise ValueError("needs a name")
-
-
-def _name(value: object) -> str:
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
-        return value
-    raise ValueError("needs a name of letters, digits, '.', '_' or '-'")
-
-
-def _url(value: object) -> str:
-    if isinstance(value, str) and re.fullmatch(r"https?://[^\s/]+(/\S*)?", value):
-        return value.rstrip("/")
-    raise ValueError("needs a URL that begins with https:// or http://")
-
-
-def _names(value: object) -> tuple[str, ...]:
-    items = cast("list[object]", value) if isinstance(value, list) else [value]
-    return tuple(_name(item) for item in items)
-
-
-def _count(value: object) -> int:
-    try:
-        number = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else 0
-    except ValueError:
-        number = 0
-    if number >= 1:
-        return number
-    raise ValueError("needs a whole number of at least 1")
-
-
-def _amount(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0.0
-    except (ValueError, OverflowError):
-        number = 0.0
-    if 0 < number < float("inf"):
-        return number
-    raise ValueError("needs a number above 0")
-
-
-def _flag(value: object) -> bool:
-    word = str(value).lower() if isinstance(value, str | bool | int) else None
-    if word in ("1", "true", "yes", "on", "y"):
-        return True
-    if word in ("0", "false", "no", "off", "n", ""):
-        return False
-    raise ValueError("needs true or false")
-
-
-def _one_of(*allowed: str) -> Callable[[object], str]:
-    def check(value: object) -> str:
-        # YAML 1.1 reads a bare on/off as a boolean.
-        text = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
-        if isinstance(text, str) and (text := text.lower()) in allowed:
-            return text
-        raise ValueError(f"needs one of {', '.join(allowed)}")
-
-    return check
-
-
 _SETTINGS: Mapping[str, Callable[[object], Any]] = {
-    "provider": _text,
-    "model": _text,
-    "provider_order": _names,
-    "fallback": _names,
-    "profile": _name,
-    "tools": _names,
-    "approve": _one_of("all", "rules", "none"),
-    "sandbox": _one_of("auto", "on", "off"),
-    "readonly": _flag,
-    "max_rounds": _count,
-    "max_cost": _amount,
-    "request_timeout": _amount,
-    "stall_timeout": _amount,
-    "thinking": _one_of("none", "low", "medium", "high"),
-    "ntfy_server": _url,
+    "provider": checks.text,
+    "model": checks.text,
+    "provider_order": checks.names,
+    "fallback": checks.names,
+    "profile": checks.name,
+    "tools": checks.names,
+    "approve": checks.one_of("all", "rules", "none"),
+    "sandbox": checks.one_of("auto", "on", "off"),
+    "readonly": checks.flag,
+    "max_rounds": checks.count,
+    "max_cost": checks.amount,
+    "request_timeout": checks.amount,
+    "stall_timeout": checks.amount,
+    "thinking": checks.one_of("none", "low", "medium", "high"),
+    "ntfy_server": checks.url,
 }
 # A restriction that cannot be read must not become a freedom: what such a setting is then.
 _STRICTEST: Mapping[str, Any] = {"approve": "none", "sandbox": "on", "readonly": True}
@@ -212,7 +146,7 @@ def load(
             try:
                 values[name] = _SETTINGS[name](value)
             except ValueError as error:
-                raise UsageError(f"--{name.replace('_', '-')} {error}, not {_shown(value)}") from None
+                raise UsageError(f"--{name.replace('_', '-')} {error}, not {shown(value)}") from None
     return Settings(paths=places, environ=environ, warnings=tuple(warnings), **values)
 
 
@@ -238,7 +172,7 @@ def _from_file(path: Path, warnings: list[str], *, required: bool) -> dict[str, 
         line = f":{mark.line + 1}" if mark else ""
         return _unreadable(warnings, f"{path}{line}: {problem or 'not valid YAML'}")
     except (ValueError, RecursionError, OverflowError) as error:
-        return _unreadable(warnings, f"{path}: {_shown(str(error))}")
+        return _unreadable(warnings, f"{path}: {shown(str(error))}")
 
 
 class _Loader(Protocol):
@@ -265,14 +199,50 @@ def _from_yaml(text: bytes, path: Path, warnings: list[str]) -> dict[str, Any]:
             key, value = loader.construct_object(key_node, deep=True), loader.construct_object(value_node, deep=True)
             where = f"{path}:{key_node.start_mark.line + 1}"
             name = key.lower().replace("-", "_") if isinstance(key, str) else ""
-            if name in _SETTINGS:
+            if name == "models" and isinstance(value, dict):
+                values[name] = _models(value_node, loader, path, warnings)
+            elif name == "models":
+                warnings.append(f"{where}: models needs models' names with fields, not {shown(value)}; it is ignored")
+            elif name in _SETTINGS:
                 _take(values, warnings, name, value, f"{where}: {name}")
             else:
-                known = ", ".join(_SETTINGS)
-                warnings.append(f"{where}: unknown setting {_shown(key)} is ignored; known: {known}")
+                known = ", ".join((*_SETTINGS, "models"))
+                warnings.append(f"{where}: unknown setting {shown(key)} is ignored; known: {known}")
     finally:
         loader.dispose()
     return values
+
+
+def _models(node: object, loader: _Loader, path: Path, warnings: list[str]) -> dict[str, ModelSettings]:
+    """What is right in the setting ``models``; each part that is not becomes a warning with its line."""
+    models: dict[str, ModelSettings] = {}
+    for line, model, of_model in _entries(node, loader):
+        values: dict[str, Any] = {}
+        for field_line, name, value_node in _entries(of_model, loader):
+            where, value = f"{path}:{field_line}: models: {model}", loader.construct_object(value_node, deep=True)
+            try:
+                values[name] = MODEL_CHECKS[name](value)
+            except KeyError:
+                warnings.append(f"{where}: unknown field {name} is ignored; known: {', '.join(MODEL_CHECKS)}")
+            except ValueError as error:
+                warnings.append(f"{where}: {name} {error}, not {shown(value)}; it is ignored")
+        if values:
+            models[model] = ModelSettings(**values)
+        else:
+            warnings.append(f"{path}:{line}: models: {model} needs fields such as 'context: 128000'; it is ignored")
+    return models
+
+
+def _entries(node: object, loader: _Loader) -> list[tuple[int, str, object]]:
+    """Line, key and value of each entry of a mapping's node; none of any other node."""
+    import yaml
+
+    pairs = cast("list[tuple[yaml.Node, yaml.Node]]", node.value) if isinstance(node, yaml.MappingNode) else []
+    keys = [(key_node.start_mark.line + 1, loader.construct_object(key_node, deep=True)) for key_node, _ in pairs]
+    return [
+        (line, key if isinstance(key, str) else shown(key), value)
+        for (line, key), (_, value) in zip(keys, pairs, strict=True)
+    ]
 
 
 def _take(values: dict[str, Any], warnings: list[str], name: str, value: object, where: str) -> None:
@@ -280,7 +250,7 @@ def _take(values: dict[str, Any], warnings: list[str], name: str, value: object,
     try:
         values[name] = _SETTINGS[name](value)
     except ValueError as error:
-        problem = f"{where} {error}, not {_shown(value)}"
+        problem = f"{where} {error}, not {shown(value)}"
         if name in _NEEDED:
             raise UsageError(problem) from None
         if name in _STRICTEST:

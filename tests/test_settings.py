@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from marvin_server import paths, settings
 from marvin_server.errors import UsageError
+from marvin_server.model_settings import ModelSettings
 from marvin_server.settings import Settings
 
 
@@ -111,6 +112,56 @@ def test_a_file_that_expands_to_more_than_memory_is_one_short_warning(environ: d
     loaded = settings.load({}, environ)
     assert loaded.approve == "none"
     assert max(map(len, loaded.warnings)) < 500
+
+
+def test_models_are_told_apart_by_name(environ: dict[str, str]) -> None:
+    text = """models:
+  gpt-5: {context: 128000, input: 2.5, output: 10, cache_read: 0, cache_write: 3, tools: true, larger: gpt-6}
+  local/one: {images: no, thinking: "off"}
+"""
+    file = write(environ, text)
+    loaded = settings.load({}, environ, file)
+    assert (loaded.models, loaded.warnings) == (
+        {
+            "gpt-5": ModelSettings(128_000, 2.5, 10.0, 0.0, 3.0, tools=True, larger="gpt-6"),
+            "local/one": ModelSettings(images=False, thinking=False),
+        },
+        (),
+    )
+
+
+def test_what_is_wrong_of_a_model_is_left_out_with_its_line(environ: dict[str, str]) -> None:
+    text = """provider: openai
+models:
+  one:
+    context: many
+    input: -1
+    output: .nan
+    price: 3
+    tools: perhaps
+    thinking: true
+  two: 3
+  3: {}
+"""
+    file = write(environ, text)
+    loaded = settings.load({}, environ)
+    assert loaded.models == {"one": ModelSettings(thinking=True)}
+    known = "context, input, output, cache_read, cache_write, tools, images, thinking, larger"
+    assert loaded.warnings == tuple(
+        f"{file}:{line}: models: {problem}"
+        for line, problem in (
+            (4, "one: context needs a whole number of at least 1, not 'many'; it is ignored"),
+            (5, "one: input needs USD per million tokens, such as 2.5, not -1; it is ignored"),
+            (6, "one: output needs USD per million tokens, such as 2.5, not nan; it is ignored"),
+            (7, f"one: unknown field price is ignored; known: {known}"),
+            (8, "one: tools needs true or false, not 'perhaps'; it is ignored"),
+            (10, "two needs fields such as 'context: 128000'; it is ignored"),
+            (11, "3 needs fields such as 'context: 128000'; it is ignored"),
+        )
+    )
+    write(environ, "models: gpt-5\n")
+    (warning,) = settings.load({}, environ).warnings
+    assert warning == f"{file}:1: models needs models' names with fields, not 'gpt-5'; it is ignored"
 
 
 def test_a_wrong_variable_is_a_warning(environ: dict[str, str]) -> None:

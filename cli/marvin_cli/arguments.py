@@ -40,6 +40,8 @@ def parser(subcommands: Sequence[str] = ()) -> Parser:
     add("--non-interactive", action="store_true", help="one prompt in, one answer out")
     add("--prompt", metavar="TEXT", help="the prompt")
     option("--prompt-file", "FILE", "read the prompt from a file")
+    picture = "a picture that the prompt is about; '-': standard input, 'clipboard': pasted; can be repeated"
+    add("--image", metavar="FILE", type=given, action="append", default=[], help=picture)
     option("--working-dir", "DIR", "the workspace (default: the current folder)")
     option("--provider", "NAME", "who answers: a vendor, or 'offline'")
     option("--model", "NAME", "the model to ask")
@@ -57,5 +59,5 @@ def parser(subcommands: Sequence[str] = ()) -> Parser:
     option("--record", "FILE", "add the exchanges with the model to FILE, without secrets; --provider replay plays it")
     option("--profile", "NAME", "whose sessions and settings")
     option("--config", "FILE", "read this instead of the usual config.yaml")
-    add("--verbose", action="store_true", help="show the log and tracebacks on standard error")
+    add("--verbose", action="store_true", help="show thoughts, log and tracebacks on standard error")
     return parser

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 _SUBCOMMANDS = ("doctor", "login", "models", "sessions", "tools")
-_NO_COST = b'MARVIN_COST:{"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}\n'
+NO_COST = 'MARVIN_COST:{"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}'
 _CANCELLED, _CLOSED_PIPE = 130, 141
 
 
@@ -55,5 +55,5 @@ def run(words: Sequence[str]) -> int:
 
 def _leave(_number: int, _frame: object) -> None:
     """End a run that has not asked anything yet."""
-    os.write(2, _NO_COST)
+    os.write(2, f"{NO_COST}\n".encode())
     os._exit(_CANCELLED)

@@ -6,10 +6,13 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from marvin_cli import request
 from marvin_cli.arguments import parser
+from marvin_cli.main import NO_COST
 from marvin_cli.outcome import Outcome
 from marvin_cli.output import FORMS, FinalOutput, Held, Output, TextOutput
 from marvin_cli.request import Request
@@ -17,21 +20,21 @@ from marvin_cli.stdout import Stalled, Stdout, write_line
 from marvin_server import log
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.events import Notice, TurnFinished
-from marvin_server.messages import Usage
 from marvin_server.providers import selection
 from marvin_server.providers.selection import Choice
 from marvin_server.sanitise import one_line
-from marvin_server.session import prices
-from marvin_server.session.opening import OpenSession, open_session
-from marvin_server.session.session import Subscription
-from marvin_server.session.store import Store
-from marvin_server.session.usage import Tally
 from marvin_server.settings import Settings
+
+if TYPE_CHECKING:
+    from marvin_cli.thoughts import Thoughts
+    from marvin_server.session.opening import OpenSession
+    from marvin_server.session.session import Subscription
 
 _ROUNDS = 50
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EXIT_CODES = {"completed": 0, "failed": 1, "denied": 3, "budget": 4, "round_limit": 5, "cancelled": 130}
-_CLOSED_PIPE = 141
+_USAGE, _CLOSED_PIPE = 2, 141
+_SHOWN_WITH_THOUGHTS = ("text", "final")
 _WHY = {
     "budget": "the cost limit is reached; --max-cost allows more, and --continue goes on",
     "round_limit": "the limit of rounds is reached; --max-rounds allows more, and --continue goes on",
@@ -67,6 +70,7 @@ class OneShot:
         self._stdout = Stdout()
         self._outcome = Outcome()
         self._output = _output(words, self._stdout)
+        self._thoughts: Thoughts | None = None
         self._broken: Exception | None = None
         self._opened: OpenSession | None = None
         self._interrupted = asyncio.Event()
@@ -83,14 +87,16 @@ class OneShot:
             return _CLOSED_PIPE
         asked = request.read(arguments)
         log.start(asked.settings.paths.logs, asked.settings.redactor(), verbose=arguments.verbose)
+        if arguments.verbose and arguments.output in _SHOWN_WITH_THOUGHTS:
+            from marvin_cli import thoughts
+
+            self._thoughts = thoughts.beside(self._stdout, asked.settings.environ)
         for warning in asked.settings.warnings:
             say(warning)
-        self._opened = self._open(asked)
-        for warning in self._opened.registry.warnings:
-            say(warning)
+        choice = self._choose(asked.settings)
         # The loop is never closed: the process is about to leave, and all that matters is on disk.
         loop = asyncio.new_event_loop()
-        loop.run_until_complete(self._converse(self._opened, asked))
+        loop.run_until_complete(self._answer(asked, choice))
         self._leave_on_signals()
         if asked.topic is not None:
             from marvin_cli import ntfy
@@ -104,22 +110,17 @@ class OneShot:
     def fail(self, error: Exception) -> int:
         """Say why there is no answer, in the form that was asked for, and give the exit code."""
         text = f"{error.filename or 'system'}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        say(text)
         self._outcome.fail(type(error).__name__, text)
         self._output.end(self._outcome)
-        try:
+        with suppress(OSError):
             self._stdout.flush_now()
-        except OSError as broken:
-            self._broken = broken
-        return 2 if isinstance(error, UsageError) else 1
+        return self._code()
 
     def tell_cost(self) -> None:
         """The last line on stderr."""
-        tally = self._opened.tally if self._opened else Tally()
-        write_line(2, f"MARVIN_COST:{json.dumps(tally.cost_line())}")
+        write_line(2, f"MARVIN_COST:{json.dumps(self._opened.tally.cost_line())}" if self._opened else NO_COST)
 
-    def _open(self, asked: Request) -> OpenSession:
-        settings = asked.settings
+    def _choose(self, settings: Settings) -> Choice:
         if settings.sandbox == "on":
             raise MarvinError("--sandbox on: there is no OS sandbox yet, so nothing is run; --sandbox off goes without")
         if settings.sandbox == "auto" and settings.approve == "all" and not settings.readonly:
@@ -127,8 +128,26 @@ class OneShot:
         choice = selection.choose(settings)
         if choice.notice:
             say(choice.notice)
-        if settings.max_cost is not None and not choice.free:
-            _check_price(choice, settings)
+        return choice
+
+    async def _answer(self, asked: Request, choice: Choice) -> None:
+        """Open the session while the provider's connection is opened, and let it answer."""
+        connecting = asyncio.create_task(choice.provider.connect())
+        self._opened = await asyncio.to_thread(self._open, asked, choice)
+        for warning in self._opened.registry.warnings:
+            say(warning)
+        await self._converse(self._opened, asked)
+        connecting.cancel()
+
+    def _open(self, asked: Request, choice: Choice) -> "OpenSession":
+        from marvin_server.session import models
+        from marvin_server.session.opening import open_session
+        from marvin_server.session.store import Store
+
+        settings = asked.settings
+        models.check_price(settings, choice)
+        if asked.images:
+            _check_eyes(choice, settings)
         store = Store.open(settings.paths.database(settings.profile))
         resume = asked.resume
         if asked.latest:
@@ -142,7 +161,7 @@ class OneShot:
         self._outcome.session_id = opened.session.id
         return opened
 
-    async def _converse(self, opened: OpenSession, asked: Request) -> None:
+    async def _converse(self, opened: "OpenSession", asked: Request) -> None:
         session = opened.session
         subscription = session.subscribe()
         loop = asyncio.get_running_loop()
@@ -155,7 +174,7 @@ class OneShot:
 
         for number in _SIGNALS:
             loop.add_signal_handler(number, interrupt)
-        session.submit(asked.prompt)
+        session.submit(asked.prompt, images=asked.images)
         await self._follow(opened, subscription)
         if asked.schema is not None and self._outcome.stop == "completed":
             from marvin_cli.schema import check
@@ -175,10 +194,14 @@ class OneShot:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
 
-    async def _follow(self, opened: OpenSession, subscription: Subscription) -> None:
+    async def _follow(self, opened: "OpenSession", subscription: "Subscription") -> None:
         """Show the events of one turn; when stdout breaks, cancel the turn and see it to its end."""
         async for _, event in subscription:
             self._outcome.see(event)
+            if self._thoughts:
+                # On a terminal, what was said before a thought is to be seen before it.
+                await self._flush(opened)
+                self._thoughts.show(event)
             if self._broken is None:
                 self._output.show(event)
                 if subscription.is_drained or isinstance(event, Notice):
@@ -188,7 +211,7 @@ class OneShot:
             if isinstance(event, TurnFinished):
                 return
 
-    async def _flush(self, opened: OpenSession) -> None:
+    async def _flush(self, opened: "OpenSession") -> None:
         if self._broken is None:
             try:
                 await self._stdout.flush(self._interrupted)
@@ -210,6 +233,8 @@ class OneShot:
         if outcome.denied and outcome.stop == "completed":
             say(f"permission was denied for: {', '.join(dict.fromkeys(outcome.denied))}")
             return _EXIT_CODES["denied"]
+        if outcome.error and outcome.error.kind == UsageError.__name__:
+            return _USAGE
         return _EXIT_CODES[outcome.stop]
 
     def _leave_on_signals(self) -> None:
@@ -236,7 +261,12 @@ def _output(words: Sequence[str], stdout: Stdout) -> Output:
     return Held(output) if held else output
 
 
-def _check_price(choice: Choice, settings: Settings) -> None:
-    model = choice.provider.model
-    if prices.cost(settings.paths.cache, choice.price_vendor, model, Usage(1, 1)) is None:
-        raise UsageError(f"--max-cost cannot hold: the price of {model} is unknown")
+def _check_eyes(choice: Choice, settings: Settings) -> None:
+    from marvin_server.session import models
+
+    provider = choice.provider
+    if models.facts(settings, choice, provider.model).images is False:
+        raise UsageError(
+            f"--image: {provider.model} ({provider.name}) takes no pictures; name a model that does with --model, "
+            "or another provider"
+        )

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from marvin_server import settings
 from marvin_server.errors import MarvinError, UsageError
+from marvin_server.messages import Image
 from marvin_server.settings import Settings
 
 _SECONDS, _SECONDS_WITH_DIRECTORY = 180.0, 900.0
@@ -23,6 +24,7 @@ class Request(Struct, frozen=True):
     """``resume`` is a session's id or how it begins; ``latest`` asks for the newest one of ``directory``."""
 
     prompt: str
+    images: tuple[Image, ...]
     directory: Path
     settings: Settings
     schema: Mapping[str, Any] | None
@@ -49,8 +51,23 @@ def read(arguments: argparse.Namespace) -> Request:
         record=Path(arguments.record).absolute() if arguments.record is not None else None,
     )
     return Request(
-        _prompt(arguments), directory, loaded, schema, arguments.resume, arguments.latest, _topic(arguments.ntfy)
+        _prompt(arguments),
+        _images(arguments.image, loaded),
+        directory,
+        loaded,
+        schema,
+        arguments.resume,
+        arguments.latest,
+        _topic(arguments.ntfy),
     )
+
+
+def _images(sources: Sequence[str], loaded: Settings) -> tuple[Image, ...]:
+    if not sources:
+        return ()
+    from marvin_cli import images
+
+    return images.read(sources, loaded.child_environ())
 
 
 def _prompt(arguments: argparse.Namespace) -> str:
@@ -59,14 +76,19 @@ def _prompt(arguments: argparse.Namespace) -> str:
     given = [source for source in sources if source is not None]
     if len(given) > 1:
         raise UsageError("give the prompt once: --prompt, --prompt-file or as an argument")
-    wants_input = not given or given == ["-"] or "-" in arguments.words
+    asks_for_input = given == ["-"] or "-" in arguments.words
+    pictures_from_input = arguments.image.count("-")
+    if asks_for_input + pictures_from_input > 1:
+        raise UsageError("standard input can be read once only: for the prompt or for one picture")
     text = ""
     if given and given != ["-"]:
         text = _file(arguments.prompt_file) if arguments.prompt_file is not None else given[0]
-    if wants_input:
+    if asks_for_input or not (given or pictures_from_input):
         piped = _standard_input()
         text = f"{text}\n\nStandard input:\n\n{piped}" if text and piped else text or piped
     if not text.strip():
+        if arguments.image:
+            raise MarvinError("a picture needs a prompt: say with --prompt TEXT what to do with it")
         raise MarvinError("the prompt is empty: give --prompt TEXT, --prompt-file FILE, or pipe one in")
     return text
 

@@ -19,10 +19,12 @@ class Stdout:
     def __init__(self, descriptor: int = 1) -> None:
         self._descriptor = descriptor
         self._pieces: list[str] = []
+        self.at_line_start = True
 
     def write(self, text: str) -> None:
         """Take ``text``; it is written with the next flush."""
         self._pieces.append(text)
+        self.at_line_start = text.endswith("\n")
 
     def flush_now(self) -> None:
         """Write what was taken, however long that blocks. Raises ``OSError``; the text is gone then."""

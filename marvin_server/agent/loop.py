@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from marvin_server.agent.calls import CallRunner, unanswered
+from marvin_server.agent.fitting import Abilities, fitted
 from marvin_server.agent.recovery import Recovery
 from marvin_server.errors import Interrupted, ProviderError
 from marvin_server.events import (
@@ -23,7 +24,7 @@ from marvin_server.events import (
     TurnFinished,
     UsageChanged,
 )
-from marvin_server.messages import Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage, new_id
+from marvin_server.messages import Charge, Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage, new_id
 from marvin_server.providers.base import ModelRequest, Provider
 from marvin_server.settings import Effort
 
@@ -34,13 +35,14 @@ class Inputs(Struct, frozen=True):
     """What each round asks the session for, since a tool call may have changed it.
 
     ``system`` is the system prompt, ``tools`` what may be called, ``steering`` the prompts that the person typed into
-    the running turn (each is handed over once). ``schema`` is what the final answer must match, where that is asked;
-    ``effort`` is how much the model shall think.
+    the running turn (each is handed over once), ``abilities`` what a provider's model can take. ``schema`` is what the
+    final answer must match, where that is asked; ``effort`` is how much the model shall think.
     """
 
     system: Callable[[], str]
     tools: Callable[[], Sequence[ToolSpec]]
     steering: Callable[[], Sequence[Message]]
+    abilities: Callable[[Provider], Awaitable[Abilities]]
     schema: Mapping[str, Any] | None = None
     effort: Effort | None = None
 
@@ -55,7 +57,7 @@ class Limits(Struct, frozen=True):
 class Agent:
     """Answers one turn with one provider.
 
-    ``account`` books the tokens of a finished message and gives what they cost in USD, None when the price is unknown.
+    ``account`` books the tokens of a finished message that a provider has given, and says what they cost.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Agent:
         runner: CallRunner,
         inputs: Inputs,
         limits: Limits,
-        account: Callable[[Message], Awaitable[float | None]],
+        account: Callable[[Provider, Message], Awaitable[Charge]],
     ) -> None:
         self._recovery = recovery
         self._runner = runner
@@ -72,9 +74,11 @@ class Agent:
         self._limits = limits
         self._account = account
         self._partial = _Partial()
+        self._toolless: set[str] = set()
         self._stop: Stop | None = None
         self._usage = Usage()
         self._cost: float | None = 0.0
+        self._saved: float | None = None
 
     async def run(self, turn_id: str, history: Sequence[Message]) -> AsyncGenerator[Event]:
         """Yield the events of the turn that answers ``history``; ``TurnFinished`` is the last, whatever happens.
@@ -162,12 +166,16 @@ class Agent:
         """
         while True:
             provider = self._recovery.provider
+            abilities = await self._inputs.abilities(provider)
+            if request.tools and abilities.tools is False and provider.model not in self._toolless:
+                self._toolless.add(provider.model)
+                yield Notice("warning", f"{provider.model} takes no tools: it can look nothing up and change nothing")
             try:
-                async with aclosing(self._answer(request, provider)) as events:
+                async with aclosing(self._answer(fitted(request, abilities, provider.model), provider)) as events:
                     async for event in events:
                         yield event
             except ProviderError as error:
-                step = self._recovery.after(error)
+                step = await self._recovery.after(error)
                 if step is None:
                     raise
             else:
@@ -193,10 +201,12 @@ class Agent:
             raise Interrupted(f"{provider.name} ended its answer without finishing it; try again")
         if message.finish == "length":
             yield Notice("warning", "the answer was cut at the model's output limit")
-        cost = await self._account(message)
+        charge = await self._account(provider, message)
         self._usage += (message.usage or Usage()).plausible
-        self._cost = None if cost is None or self._cost is None else self._cost + cost
-        yield UsageChanged(self._usage, self._cost)
+        self._cost = None if charge.cost is None or self._cost is None else self._cost + charge.cost
+        if charge.saved is not None:
+            self._saved = (self._saved or 0.0) + charge.saved
+        yield UsageChanged(self._usage, self._cost, self._saved)
         if not message.tool_calls and not message.text.strip():
             raise Interrupted(f"{provider.name} gave an empty answer; try again")
 

@@ -43,6 +43,10 @@ class Provider(Protocol):
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]: ...
 
+    async def connect(self) -> None:
+        """Open what the first request will need, ahead of it. A failure is left for that to report."""
+        ...
+
     async def aclose(self) -> None:
         """Close what is kept open between requests."""
         ...

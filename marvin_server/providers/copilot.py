@@ -123,6 +123,9 @@ class Copilot:
             if not whole:
                 await self._close_conversation()
 
+    async def connect(self) -> None:
+        """Its process starts with the first request."""
+
     async def aclose(self) -> None:
         """End the session and Copilot's process."""
         await self._close_conversation()

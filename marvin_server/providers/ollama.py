@@ -62,6 +62,10 @@ class Ollama:
             async for event in events:
                 yield event
 
+    async def connect(self) -> None:
+        """See ``Provider``."""
+        await self._transport.connect(self._base)
+
     async def aclose(self) -> None:
         """Close what is kept open between requests."""
         await self._transport.aclose()

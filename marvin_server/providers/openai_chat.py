@@ -41,6 +41,10 @@ class OpenAIChat:
         posted = self._transport.post(self._url, headers, body)
         return answers.stream(posted, self._endpoint, reply, field="choices", glance=reply.glance)
 
+    async def connect(self) -> None:
+        """See ``Provider``."""
+        await self._transport.connect(self._url)
+
     async def aclose(self) -> None:
         """Close what is kept open between requests."""
         await self._transport.aclose()

@@ -37,6 +37,10 @@ class OpenAIResponses:
         reply = Reply(self.name, self.model, answers.taken_ids(request.history))
         return answers.stream(self._transport.post(self._url, headers, body), self._endpoint, reply, field="output")
 
+    async def connect(self) -> None:
+        """See ``Provider``."""
+        await self._transport.connect(self._url)
+
     async def aclose(self) -> None:
         """Close what is kept open between requests."""
         await self._transport.aclose()

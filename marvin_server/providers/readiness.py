@@ -2,24 +2,22 @@
 
 from importlib.util import find_spec
 
-from msgspec import Struct
+from msgspec.structs import asdict
 
 from marvin_server.errors import UsageError
 from marvin_server.providers import keys, selection, vendors
+from marvin_server.providers.selection import Terms
 from marvin_server.providers.transport import is_loopback
 from marvin_server.settings import Settings
 
 
-class Readiness(Struct, frozen=True):
-    """``text`` says how it stands with a provider, ``advice`` what to do when it is not ready."""
+class Readiness(Terms, frozen=True):
+    """``text`` says how it stands with a provider, ``advice`` what to do when it is not ready; with its terms."""
 
     ready: bool
     text: str
     advice: str | None = None
     model: str | None = None
-    price_vendor: str | None = None
-    free: bool = False
-    context: int | None = None
 
 
 def readiness(name: str, settings: Settings) -> Readiness:
@@ -66,7 +64,7 @@ def _ollama(settings: Settings) -> Readiness:
     vendor = vendors.load(selection.OLLAMA, settings)
     text = f"answers at {address}" if ready else f"nothing answers at {address}"
     advice = None if ready else "install it from https://ollama.com and start it with: ollama serve"
-    return Readiness(ready, text, advice, vendors.model(vendor, settings), free=True)
+    return Readiness(ready, text, advice, vendors.model(vendor, settings), free=True, vendor=vendor)
 
 
 def _vendor(name: str, settings: Settings) -> Readiness:
@@ -74,20 +72,19 @@ def _vendor(name: str, settings: Settings) -> Readiness:
     try:
         model = vendors.model(vendor, settings)
     except UsageError as error:
-        return Readiness(False, str(error), price_vendor=vendor.price_vendor)
+        return Readiness(False, str(error), vendor=vendor)
     found = keys.key(vendor, settings)
     variable, file = vendor.key_variable, vendor.key_file
     ways = [f"export {variable}=..."] if variable else []
     ways += [f"put the key into {file} (chmod 600)"] if file else []
     ways += [f"run: marvin login {name}"] if ways else []
-    needs_key = found.value is None and bool(ways) and not is_loopback(vendors.url(vendor, settings))
+    url = vendors.url(vendor, settings)
+    needs_key = found.value is None and bool(ways) and not is_loopback(url)
     text = f"{variable} is not set" if needs_key and variable and "cannot be read" in found.origin else found.origin
     return Readiness(
         not needs_key,
         f"key from {found.origin}" if found.value else text if needs_key else "no key is needed",
         ", or ".join(ways) if needs_key else None,
         model,
-        vendor.price_vendor,
-        vendor.free,
-        vendor.contexts.get(model),
+        **asdict(selection.vendor_terms(vendor, url)),
     )

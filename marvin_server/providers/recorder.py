@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -25,12 +24,11 @@ _log = logging.getLogger("marvin.recording")
 
 
 def recorder(
-    path: Path, settings: Settings, endpoint: Endpoint, wire_api: str, options: Mapping[str, Any]
+    tape: Tape, settings: Settings, endpoint: Endpoint, wire_api: str, options: Mapping[str, Any]
 ) -> Callable[[Client], Client]:
-    """What a ``Transport`` has to put around its clients, so that their exchanges are added to the recording ``path``.
+    """What a ``Transport`` has to put around its clients, so that their exchanges are added to the recording ``tape``.
 
-    ``options`` are what the provider is made with beside ``endpoint`` and transport. Raises ``UsageError`` when
-    ``path`` cannot be written, or holds anything else.
+    ``options`` are what the provider is made with beside ``endpoint`` and transport.
     """
     login = urlsplit(endpoint.url).netloc.rpartition("@")[0]
     secrets = (*settings.secrets(), endpoint.key or "", *(unquote(part) for part in login.split(":", 1)))
@@ -38,7 +36,7 @@ def recorder(
     speaker = Speaker(
         wire_api, endpoint.title, redaction.url(endpoint.url), endpoint.check_key, endpoint.check_url, options
     )
-    return partial(Recorder, tape=Tape(path), speaker=speaker, redaction=redaction)
+    return partial(Recorder, tape=tape, speaker=speaker, redaction=redaction)
 
 
 class Recorder:

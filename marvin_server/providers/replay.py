@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from marvin_server.errors import BadRequest, Interrupted, TimedOut, Unreachable, UsageError
+from marvin_server.errors import BadRequest, Interrupted, ProviderError, TimedOut, Unreachable, UsageError
 from marvin_server.events import MessageFinished, Notice
 from marvin_server.providers import recording
 from marvin_server.providers.base import ModelRequest, Provider, StreamEvent
@@ -55,12 +55,19 @@ class Replay:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """See ``Provider``. A message without tool calls ends a turn: what is left unplayed by then is told."""
-        async with aclosing(self._provider.stream(request)) as events:
-            async for event in events:
-                left = self._player.left
-                if left and isinstance(event, MessageFinished) and not event.message.tool_calls:
-                    yield Notice("note", f"{left} recorded exchange{'s' * (left > 1)} with {self.name} not played")
-                yield event
+        try:
+            async with aclosing(self._provider.stream(request)) as events:
+                async for event in events:
+                    left = self._player.left
+                    if left and isinstance(event, MessageFinished) and not event.message.tool_calls:
+                        yield Notice("note", f"{left} recorded exchange{'s' * (left > 1)} with {self.name} not played")
+                    yield event
+        except ProviderError as error:
+            error.past = not self._player.timed
+            raise
+
+    async def connect(self) -> None:
+        """There is nothing to connect to."""
 
     async def aclose(self) -> None:
         """See ``Provider``."""
@@ -70,13 +77,14 @@ class Replay:
 class Player:
     """See ``transport.Client``. It answers a request as the first recorded one did that is the same and not yet played.
 
-    ``loosely`` takes one with the same model, number of messages and last words of the person's where none is the same.
+    ``loosely`` takes one with the same model, number of messages and last words of the person's where none is the same;
+    ``timed`` takes as long as the vendor did.
     """
 
     def __init__(self, lines: Sequence[Recorded], *, loosely: bool, timed: bool) -> None:
+        self.timed = timed
         self._unplayed = list(lines)
         self._loosely = loosely
-        self._timed = timed
         self._asked = 0
 
     @property
@@ -93,9 +101,9 @@ class Player:
         line = self._take(urlsplit(url).path, msgspec.json.decode(body))
         if line.response is None:
             raise _raised(line.error)
-        if self._timed:
+        if self.timed:
             await asyncio.sleep(line.response.ms / 1000)
-        return Playing(line, line.response, timed=self._timed)
+        return Playing(line, line.response, timed=self.timed)
 
     async def aclose(self) -> None:
         """See ``transport.Client``."""

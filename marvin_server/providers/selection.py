@@ -1,15 +1,16 @@
 """Which provider answers: the one that was named, else the first that is usable, else the embedded offline one."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from marvin_server.errors import UsageError
 from marvin_server.providers import vendors
 from marvin_server.providers.base import Provider
+from marvin_server.providers.vendor_files import Vendor
 from marvin_server.settings import Settings
 
 COPILOT, LOCAL, OFFLINE, OLLAMA = "copilot", "local", "offline", "ollama"
@@ -19,15 +20,23 @@ OTHERS = (COPILOT, LOCAL, OFFLINE)
 REPLAY = "replay"
 
 
-class Choice(Struct, frozen=True):
-    """A provider and what it costs: nothing (``free``), or what ``price_vendor`` asks (None: unknown).
+class Terms(Struct, frozen=True, kw_only=True):
+    """Where facts about a provider's models are found: in ``vendor``'s file, and at ``price_vendor`` (None: unknown).
 
-    ``notice`` is one line for the person, where there is something to say about the choice.
+    ``free`` says that answers cost nothing. A provider that no file describes has no ``vendor``; ``abilities`` are what
+    is known of it all the same.
     """
 
-    provider: Provider
     price_vendor: str | None = None
     free: bool = False
+    vendor: Vendor | None = None
+    abilities: Mapping[str, bool] = {}
+
+
+class Choice(Terms, frozen=True):
+    """A provider and its terms. ``notice`` is one line for the person, where there is something to say of it."""
+
+    provider: Provider
     notice: str | None = None
 
 
@@ -73,7 +82,7 @@ def fallbacks(settings: Settings) -> tuple[Callable[[], Choice], ...]:
 
 def named(name: str, settings: Settings) -> Choice:
     """The provider of this name. Raises as ``choose`` does, and where ``settings.record`` asks for the impossible."""
-    if settings.record is not None and name in (*OTHERS, REPLAY):
+    if settings.record is not None and name in (COPILOT, OFFLINE, REPLAY):
         raise UsageError(f"--record: the provider {name} sends no requests that can be recorded; name another")
     if name == REPLAY:
         from marvin_server.providers import replay
@@ -82,11 +91,11 @@ def named(name: str, settings: Settings) -> Choice:
     if name == OFFLINE:
         from marvin_server.providers.offline import Offline
 
-        return Choice(Offline(), free=True)
+        return Choice(Offline(), free=True, abilities={"tools": True, "images": False, "thinking": False})
     if name == LOCAL:
         from marvin_server.providers import local
 
-        return Choice(local.create(settings), free=True)
+        return Choice(local.create(settings), free=True, abilities={"images": False})
     if name == COPILOT:
         from marvin_server.providers import copilot
 
@@ -94,9 +103,19 @@ def named(name: str, settings: Settings) -> Choice:
     vendor = vendors.load(name, settings, (*OTHERS, REPLAY))
     if name == OLLAMA:
         settings = dataclasses.replace(settings, environ={**settings.environ, "OLLAMA_URL": ollama_address(settings)})
-    # Whoever answers at another address sets prices of their own.
-    asks = vendor.price_vendor if vendors.url(vendor, settings) == vendor.base_url else None
-    return Choice(vendors.create(vendor, settings), price_vendor=asks, free=vendor.free)
+    terms = vendor_terms(vendor, vendors.url(vendor, settings))
+    return Choice(vendors.create(vendor, settings), **asdict(terms))
+
+
+def vendor_terms(vendor: Vendor, url: str) -> Terms:
+    """The terms of ``vendor``'s models at ``url``. Whoever answers at another address sets prices of their own."""
+    asks = vendor.price_vendor if url == vendor.base_url else None
+    return Terms(price_vendor=asks, free=vendor.free, vendor=vendor)
+
+
+def with_model(choice: Choice, model: str, settings: Settings) -> Choice:
+    """The same provider with another of its models. Raises as ``choose`` does."""
+    return named(choice.provider.name, dataclasses.replace(settings, model=model))
 
 
 def copilot_is_ready(settings: Settings) -> bool:

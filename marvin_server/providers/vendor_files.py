@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from marvin_server.errors import UsageError
 
+Value = TypeVar("Value")
 SUFFIXES = (".json", ".yaml", ".yml")
 WIRE_APIS = MappingProxyType(
     {
@@ -27,6 +28,7 @@ _QUIRKS = (
     "reasoning_object",
 )
 _THINKING = ("adaptive", "budget")
+_ABILITIES = ("tools", "images", "thinking")
 
 
 class Vendor(Struct, frozen=True):
@@ -41,8 +43,9 @@ class Vendor(Struct, frozen=True):
     ``echo_reasoning_content`` and ``echo_reasoning_details`` send a model's reasoning back, where it is wanted;
     ``reasoning_object`` asks for effort by ``reasoning: {effort}``.
 
-    What differs between models goes by the beginning of their names, the longest that fits: ``wire_apis`` instead of
-    ``wire_api``, and for the wire API ``anthropic`` ``max_output``, the most tokens of one answer, and ``thinking``,
+    What differs between models goes by the beginning of their names, the longest that fits: ``abilities``, all that a
+    model can; ``larger``, the model that goes on when a conversation is too long; ``wire_apis`` instead of
+    ``wire_api``; and for the wire API ``anthropic`` ``max_output``, the most tokens of one answer, and ``thinking``,
     ``adaptive`` or ``budget``: how a model is asked to think.
     """
 
@@ -63,6 +66,8 @@ class Vendor(Struct, frozen=True):
     max_output: Mapping[str, int] = {}
     thinking: Mapping[str, str] = {}
     contexts: Mapping[str, int] = {}
+    abilities: Mapping[str, tuple[str, ...]] = {}
+    larger: Mapping[str, str] = {}
     quirks: tuple[str, ...] = ()
 
 
@@ -135,12 +140,6 @@ def _flag(value: object) -> bool:
     raise ValueError("needs true or false")
 
 
-def _wire_api(value: object) -> str:
-    if isinstance(value, str) and value in WIRE_APIS:
-        return value
-    raise ValueError(f"needs one of {', '.join(WIRE_APIS)}")
-
-
 def _sizes(value: object) -> Mapping[str, int]:
     sizes = cast("dict[object, object]", value) if isinstance(value, dict) else {"": None}
     if all(isinstance(name, str) and isinstance(size, int) and size > 0 for name, size in sizes.items()):
@@ -148,26 +147,39 @@ def _sizes(value: object) -> Mapping[str, int]:
     raise ValueError("needs a number of tokens for each model's name")
 
 
-def _one_of_each(known: Collection[str]) -> Callable[[object], Mapping[str, str]]:
-    def check(value: object) -> Mapping[str, str]:
-        chosen = cast("dict[object, object]", value) if isinstance(value, dict) else {"": None}
-        if all(isinstance(name, str) and choice in known for name, choice in chosen.items()):
-            return cast("dict[str, str]", chosen)
-        raise ValueError(f"needs one of {', '.join(known)} for the beginning of each model's name")
+def _one_of(known: Collection[str]) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        raise ValueError(f"needs one of {', '.join(known)}")
 
     return check
 
 
-def _quirks(value: object) -> tuple[str, ...]:
-    quirks = cast("list[object]", value) if isinstance(value, list) else [None]
-    if all(quirk in _QUIRKS for quirk in quirks):
-        return tuple(cast("list[str]", quirks))
-    raise ValueError(f"needs a list of {', '.join(_QUIRKS)}")
+def _list_of(*known: str) -> Callable[[object], tuple[str, ...]]:
+    def check(value: object) -> tuple[str, ...]:
+        items = cast("list[object]", value) if isinstance(value, list) else [None]
+        if all(item in known for item in items):
+            return tuple(cast("list[str]", items))
+        raise ValueError(f"needs a list of {', '.join(known)}")
+
+    return check
+
+
+def _of_each(check_one: Callable[[object], Value]) -> Callable[[object], Mapping[str, Value]]:
+    def check(value: object) -> Mapping[str, Value]:
+        items = cast("dict[object, object]", value) if isinstance(value, dict) else {None: None}
+        try:
+            return {_text(name): check_one(item) for name, item in items.items()}
+        except ValueError as error:
+            raise ValueError(f"{error} for the beginning of each model's name") from None
+
+    return check
 
 
 _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "title": _text,
-    "wire_api": _wire_api,
+    "wire_api": _one_of(WIRE_APIS),
     "base_url": check_address,
     "url_variable": _text,
     "key_variable": _text,
@@ -177,9 +189,11 @@ _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "default_model": _text,
     "price_vendor": _text,
     "free": _flag,
-    "wire_apis": _one_of_each(WIRE_APIS),
+    "wire_apis": _of_each(_one_of(WIRE_APIS)),
     "max_output": _sizes,
-    "thinking": _one_of_each(_THINKING),
+    "thinking": _of_each(_one_of(_THINKING)),
     "contexts": _sizes,
-    "quirks": _quirks,
+    "abilities": _of_each(_list_of(*_ABILITIES)),
+    "larger": _of_each(_text),
+    "quirks": _list_of(*_QUIRKS),
 }

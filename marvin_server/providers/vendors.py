@@ -105,25 +105,26 @@ def create(vendor: Vendor, settings: Settings) -> Provider:
         key_header=vendor.key_header,
     )
     chosen = model(vendor, settings)
-    wire_api = _of_model(vendor.wire_apis, chosen) or vendor.wire_api
+    wire_api = of_model(vendor.wire_apis, chosen) or vendor.wire_api
     module = importlib.import_module(f"marvin_server.providers.{wire_api}")
     provider: Callable[..., Provider] = getattr(module, WIRE_APIS[wire_api])
-    facts = {"max_output": _of_model(vendor.max_output, chosen), "thinking": _of_model(vendor.thinking, chosen)}
+    facts = {"max_output": of_model(vendor.max_output, chosen), "thinking": of_model(vendor.thinking, chosen)}
     wanted = {name: fact for name, fact in facts.items() if fact is not None and wire_api == "anthropic"}
     options = {"name": vendor.name, "model": chosen, "quirks": vendor.quirks, **wanted}
     wrap = None
     if settings.record is not None:
         from marvin_server.providers.recorder import recorder
+        from marvin_server.providers.recording import Tape
 
-        wrap = recorder(settings.record, settings, endpoint, wire_api, options)
+        wrap = recorder(Tape(settings.record), settings, endpoint, wire_api, options)
     transport = Transport(
         request_timeout=settings.request_timeout or _REQUEST_SECONDS, stall_timeout=settings.stall_timeout, wrap=wrap
     )
     return provider(endpoint=endpoint, transport=transport, **options)
 
 
-def _of_model(by_prefix: Mapping[str, Value], model: str) -> Value | None:
-    """The value whose key is the longest beginning of the model's name."""
+def of_model(by_prefix: Mapping[str, Value], model: str) -> Value | None:
+    """The value whose key is the longest beginning of the model's name; None where none is."""
     return by_prefix.get(max((prefix for prefix in by_prefix if model.startswith(prefix)), key=len, default=""))
 
 

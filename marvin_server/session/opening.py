@@ -1,8 +1,7 @@
 """Puts a session together from settings: store, provider, tools, workspace and the rules that hold in it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ from marvin_server.agent.calls import CallRunner
 from marvin_server.agent.loop import Agent, Inputs, Limits
 from marvin_server.agent.permissions import Permissions, Policy
 from marvin_server.agent.prompt import system_prompt
-from marvin_server.agent.recovery import Recovery
-from marvin_server.messages import Message, Usage
+from marvin_server.agent.recovery import Larger, Recovery, Ways
+from marvin_server.messages import Charge, Message, Usage
 from marvin_server.providers.base import Provider
 from marvin_server.providers.selection import Choice, fallbacks
-from marvin_server.session import prices
+from marvin_server.session import models
+from marvin_server.session.models import ModelFacts
 from marvin_server.session.session import Session
 from marvin_server.session.store import Store
 from marvin_server.session.toolbox import SessionToolbox
@@ -77,20 +77,31 @@ def open_session(
     permissions = Permissions()
     redact = settings.redactor()
 
-    choices = {provider.name: choice}
+    choices = {(provider.name, provider.model): choice}
 
-    def fallback(make: Callable[[], Choice]) -> Provider:
-        made = make()
-        return choices.setdefault(made.provider.name, made).provider
+    def going_on(made: Choice) -> Provider:
+        """The provider to go on with: one that was made before serves again. Raises as ``check_price`` does."""
+        models.check_price(settings, made)
+        return choices.setdefault((made.provider.name, made.provider.model), made).provider
 
-    async def account(message: Message) -> float | None:
-        answered = choices[message.provider or provider.name]
-        name, model = answered.provider.name, message.model or answered.provider.model
-        usage = (message.usage or Usage()).plausible
-        cost = await asyncio.to_thread(_cost, settings, answered, model, message.usage and usage)
-        tally.add(name, model, usage, cost)
-        store.record_usage(record.id, name, model, usage, cost)
-        return cost
+    def larger(asked: Provider) -> Larger | None:
+        found = models.larger(settings, choices[asked.name, asked.model])
+        return found and Larger(going_on(found), models.facts(settings, found, found.provider.model).context)
+
+    ways = Ways(lambda: [lambda make=make: going_on(make()) for make in fallbacks(settings)], larger)
+
+    async def account(asked: Provider, message: Message) -> Charge:
+        made = choices[asked.name, asked.model]
+        model, usage = message.model or asked.model, (message.usage or Usage()).plausible
+        charge = Charge(0.0 if made.free else None)
+        if message.usage is not None:
+            charge = await asyncio.to_thread(models.charge, settings, made, usage, model, asked.model)
+        tally.add(asked.name, model, usage, charge)
+        store.record_usage(record.id, asked.name, model, usage, charge)
+        return charge
+
+    async def abilities(asked: Provider) -> ModelFacts:
+        return await asyncio.to_thread(models.facts, settings, choices[asked.name, asked.model], asked.model)
 
     def spent() -> bool:
         limit = settings.max_cost
@@ -107,29 +118,14 @@ def open_session(
             ),
             toolbox.specs,
             session.take_steering,
+            abilities,
             output_schema,
             settings.thinking,
         )
         limits = Limits(settings.max_rounds or rounds, spent)
-        recovery = Recovery(provider, lambda: [partial(fallback, make) for make in fallbacks(settings)])
+        recovery = Recovery(provider, ways)
         runner = CallRunner(registry, context, policy, permissions, redact)
         return Agent(recovery, runner, inputs, limits, account)
 
     session = Session(store, record.id, history, permissions, agent, provider=provider.name, model=provider.model)
     return OpenSession(session, processes, tally, registry)
-
-
-def _cost(settings: Settings, choice: Choice, model: str, usage: Usage | None) -> float | None:
-    """The USD of one request, None when it is unknown, as without ``usage``.
-
-    A vendor may answer as a ``model`` that only it knows; then the one that was asked for counts.
-    """
-    if choice.free:
-        return 0.0
-    if usage is None:
-        return None
-    for name in dict.fromkeys((model, choice.provider.model)):
-        cost = prices.cost(settings.paths.cache, choice.price_vendor, name, usage)
-        if cost is not None:
-            return cost
-    return None

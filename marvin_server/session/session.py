@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
@@ -11,7 +11,7 @@ from marvin_server.agent.loop import Agent
 from marvin_server.agent.permissions import Permissions
 from marvin_server.errors import MarvinError, StoreError, UsageError
 from marvin_server.events import Decision, Event, Failure, MessageFinished, TurnFinished, TurnStarted
-from marvin_server.messages import Message, Usage, new_id, user_message
+from marvin_server.messages import Image, Message, Usage, new_id, user_message
 from marvin_server.session.store import Store
 from marvin_server.session.transcript import answered
 
@@ -88,8 +88,9 @@ class Session:
         self._turn: tuple[str, asyncio.Task[None]] | None = None
         self._closed = False
 
-    def submit(self, prompt: str, when_busy: WhenBusy = "reject") -> str:
+    def submit(self, prompt: str, when_busy: WhenBusy = "reject", images: Sequence[Image] = ()) -> str:
         """Start a turn and return its id; the prompt is on disk by then (else ``StoreError``, and nothing started).
+        ``images`` are the pictures that it is about.
 
         While a turn runs, ``queue`` starts this one after it; ``steer`` hands the prompt to the running turn before
         its next round and returns that turn's id, or starts a turn of its own after it when it was too late; ``reject``
@@ -97,7 +98,7 @@ class Session:
         """
         if self._closed:
             raise UsageError("the session is closed")
-        message = user_message(prompt)
+        message = user_message(prompt, images)
         turn_id = new_id()
         if self._turn is None:
             self._start(turn_id, message)

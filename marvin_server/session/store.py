@@ -13,12 +13,12 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from marvin_server.errors import StoreError
-from marvin_server.messages import Message, Usage, new_id
+from marvin_server.messages import Charge, Message, Usage, new_id
 from marvin_server.session import transcript
 from marvin_server.session.transcript import storable
 from marvin_server.session.usage import ModelUsage
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = (
     """CREATE TABLE sessions (
         id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
@@ -33,11 +33,13 @@ _SCHEMA = (
     """CREATE TABLE usage (
         session_id TEXT NOT NULL REFERENCES sessions (id), provider TEXT NOT NULL, model TEXT NOT NULL,
         input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
-        cost REAL, at TEXT NOT NULL)""",
+        cost REAL, at TEXT NOT NULL, saved REAL)""",
     # The row ids are those of entries.
     "CREATE VIRTUAL TABLE entry_text USING fts5 (text)",
     f"PRAGMA user_version = {_VERSION}",
 )
+# From each version to the next.
+_UPGRADES = ("ALTER TABLE usage ADD COLUMN saved REAL",)
 _RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, head, parent_id,
     (SELECT count(*) FROM entries WHERE session_id = sessions.id AND kind = 'message') FROM sessions"""
 _BUSY_SECONDS = 5.0
@@ -236,26 +238,26 @@ class Store:
         )
         return [Hit(session_id, entry_id, title, " ".join(text.split())) for session_id, entry_id, title, text in rows]
 
-    def record_usage(self, session_id: str, provider: str, model: str, usage: Usage, cost: float | None) -> None:
-        """Keep what one model request took; ``cost`` is in USD, None when it is unknown."""
+    def record_usage(self, session_id: str, provider: str, model: str, usage: Usage, charge: Charge) -> None:
+        """Keep what one model request took."""
         tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
         with self._transaction():
             self._db.execute(
-                "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (session_id, provider, model, *tokens, cost, _now()),
+                "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (session_id, provider, model, *tokens, charge.cost, _now(), charge.saved),
             )
 
     def usage(self, session_id: str | None = None) -> list[ModelUsage]:
         """What each model has used, in one session or in all of them."""
         rows = self._rows(
             """SELECT provider, model, count(*), sum(input), sum(output), sum(cache_read), sum(cache_write),
-            total(cost), count(*) - count(cost) FROM usage WHERE ? IN (session_id, '')
+            total(cost), count(*) - count(cost), total(saved) FROM usage WHERE ? IN (session_id, '')
             GROUP BY provider, model ORDER BY min(rowid)""",
             session_id or "",
         )
         return [
-            ModelUsage(provider, model, requests, Usage(*tokens), cost, unpriced)
-            for provider, model, requests, *tokens, cost, unpriced in rows
+            ModelUsage(provider, model, requests, Usage(*tokens), cost, unpriced, saved)
+            for provider, model, requests, *tokens, cost, unpriced, saved in rows
         ]
 
     def export(self, session_id: str) -> dict[str, Any]:
@@ -280,6 +282,8 @@ class Store:
         version = self._version()
         if version == 0:
             self._create()
+        elif version < _VERSION:
+            self._upgrade()
         elif version > _VERSION:
             raise StoreError(f"{self._path} was made by a newer Marvin: update Marvin to use it")
 
@@ -298,6 +302,12 @@ class Store:
             if self._version() == 0:
                 for statement in _SCHEMA:
                     self._db.execute(statement)
+
+    def _upgrade(self) -> None:
+        with self._transaction():
+            for statement in _UPGRADES[self._version() - 1 :]:
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
     def _version(self) -> int:
         return self._db.execute("PRAGMA user_version").fetchone()[0]

@@ -58,5 +58,8 @@ class Scripted:
         finally:
             self.closed += 1
 
+    async def connect(self) -> None:
+        pass
+
     async def aclose(self) -> None:
         pass

@@ -19,10 +19,14 @@ ONE_SHOT = {
     *ALWAYS,
     *(f"marvin_cli.{name}" for name in ("noninteractive", "outcome", "output", "request", "stdout")),
     *(f"marvin_server.{name}" for name in ("events", "log", "messages", "paths", "sanitise", "settings")),
+    *(f"marvin_server.{name}" for name in ("model_settings", "setting_checks")),
     *(f"marvin_server.protocol{name}" for name in ("", ".wire")),
-    *(f"marvin_server.session{name}" for name in ("", ".opening", ".prices", ".session", ".store")),
-    *(f"marvin_server.session.{name}" for name in ("toolbox", "transcript", "usage")),
-    *(f"marvin_server.agent{name}" for name in ("", ".calls", ".loop", ".permissions", ".prompt", ".recovery")),
+    *(f"marvin_server.session{name}" for name in ("", ".models", ".opening", ".prices", ".session", ".store")),
+    *(f"marvin_server.session.{name}" for name in ("published", "toolbox", "transcript", "usage")),
+    *(
+        f"marvin_server.agent{name}"
+        for name in ("", ".calls", ".fitting", ".loop", ".permissions", ".prompt", ".recovery")
+    ),
     *(f"marvin_server.providers{name}" for name in ("", ".base", ".keys", ".selection", ".vendors")),
     "marvin_server.providers.vendor_files",
     *(f"marvin_server.tools{name}" for name in ("", ".arguments", ".base", ".index", ".registry")),

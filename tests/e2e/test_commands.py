@@ -69,7 +69,10 @@ def test_doctor_warns_of_another_marvin_that_comes_first(marvin: Marvin, tmp_pat
 def test_models_lists_every_provider_with_price_and_context(marvin: Marvin) -> None:
     rows = {row["provider"]: row for row in json.loads(marvin("models", "--json").stdout)}
     assert {"gemini", "groq", "openai", "openai-compat", "offline"} <= set(rows)
-    assert (rows["openai"]["model"], rows["openai"]["context"], rows["openai"]["input"]) == ("gpt-5.1", 400_000, 1.25)
+    assert (rows["openai"]["model"], rows["openai"]["context"], rows["openai"]["input"]) == ("gpt-5.1", 272_000, 1.25)
+    abilities = {name: [rows[name][ability] for ability in ("tools", "images", "thinking")] for name in rows}
+    assert abilities["openai"] == abilities["anthropic"] == [True, True, True]
+    assert (abilities["groq"], abilities["vllm"]) == ([True, False, False], [None, None, None])
     table = marvin("models", env={"OPENAI_COMPAT_MODEL": "nobody/knows"}).stdout
     assert "nobody/knows" in table
     assert "price unknown" in table
@@ -91,7 +94,10 @@ def test_models_refresh_lists_what_is_offered_and_keeps_it(marvin: Marvin, acme:
     (row,) = json.loads(done.stdout)
     (offer,) = row["offered"]["models"]
     assert (done.exit_code, done.stderr) == (0, "")
-    assert offer == {"model": "test-model", "context": None, "input": None, "output": None}
+    assert offer == {
+        "model": "test-model",
+        **dict.fromkeys(("context", "input", "output", "tools", "images", "thinking")),
+    }
     assert [(request.method, request.path) for request in acme.requests] == [("GET", "/v1/models")]
     assert json.loads(marvin("models", "acme", "--json").stdout) == [row]
     assert f"Models of acme, as of {row['offered']['at'][:10]}" in marvin("models").stdout

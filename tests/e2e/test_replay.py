@@ -87,6 +87,15 @@ def test_a_recorded_fallback_takes_the_same_steps(marvin: Marvin, home: Path, tm
     assert said(after.stderr)[0].endswith("going on with second (model-second)")
 
 
+def test_a_recorded_wait_is_told_but_not_waited_again(recorded: Any, replay: Any) -> None:
+    before, recording = recorded([status(429, Retry_After="0"), says("Hello")])
+    assert (before.exit_code, before.stdout) == (0, "Hello\n")
+    recording.write_text(recording.read_text().replace('"retry-after":"0"', '"retry-after":"100"'))
+    after = replay(recording)
+    assert (after.exit_code, after.stdout) == (0, "Hello\n")
+    assert [line.rpartition("; ")[2] for line in said(after.stderr)] == ["asking openai-compat again in 100 s"]
+
+
 def test_another_prompt_is_an_error_that_says_what_differs(recorded: Any, marvin: Marvin) -> None:
     _, recording = recorded([says("Hello")])
     done = marvin("--non-interactive", "--prompt", "What else?", "--provider", "replay", "--model", recording)

@@ -26,7 +26,7 @@ from marvin_server.providers.vendor_files import WIRE_APIS, Vendor
 from marvin_server.settings import Settings
 from marvin_server.tools.base import ToolOutput
 from marvin_server.tools.registry import Registry
-from tests.providers.published_types import check_anthropic, check_openai_chat, check_openai_responses
+from tests.providers.published_types import check_anthropic, check_ollama, check_openai_chat, check_openai_responses
 from tests.servers import anthropic_wire, ollama_wire, openai_wire, responses_wire
 from tests.servers.model_server import ModelServer
 from tests.servers.reply import CALL, GREETING, THOUGHTFUL, Call, Delivery, Reply, Said, Scenario, Wire
@@ -53,6 +53,7 @@ _PUBLISHED: Mapping[str, Callable[[Any], None]] = {
     "openai_chat": check_openai_chat,
     "openai_responses": check_openai_responses,
     "anthropic": check_anthropic,
+    "ollama": check_ollama,
 }
 _ASK = ModelRequest("Be brief.", [user_message("hi")], [ToolSpec("read_file", "Read a file.", {"type": "object"})])
 _REFUSALS: Mapping[int, str] = {
@@ -173,6 +174,15 @@ async def _nobody_there(wire: str) -> str:
         return (await _listen(provider)).kind
 
 
+async def _connected_ahead(wire: str) -> str:
+    async with ModelServer() as server, _connected(wire, server.url) as provider:
+        await provider.connect()
+        await server.wait_for_connection()
+        asked = len(server.requests)
+        kinds = {(await _listen(provider)).kind for _ in range(3)}
+        return f"{' and '.join(kinds)}; {asked} requests ahead, {server.connections} connection in all"
+
+
 async def _error_at_once(wire: str) -> str:
     return (await _hear(wire, [Reply((_error_event(wire),))])).kind
 
@@ -279,8 +289,7 @@ async def _replay(wire: str) -> str:
         async with ModelServer() as server, _connected(wire, server.url) as provider:
             heard = await _listen(provider, ModelRequest("Be brief.", history, _ASK.tools))
             body = server.requests[-1].json
-        if wire in _PUBLISHED:
-            _PUBLISHED[wire](body)
+        _PUBLISHED[wire](body)
         text = json.dumps(body, ensure_ascii=False)
         counts = {text.count(words) for words in (GREETING.text, "# Marvin", "It is ", "go on")}
         told.add(f"{heard.kind}; {'all' if counts == {1} else 'not all'} is sent, once")
@@ -309,6 +318,8 @@ def _hazards() -> Iterator[Hazard]:
     yield Hazard("cut at every event", "Interrupted, text kept", _cut)
     yield Hazard("one byte at a time", "answers", partial(_played, "byte-by-byte"))
     yield Hazard("stall", "TimedOut, text kept", _stall)
+    ahead = "answers; 0 requests ahead, 1 connection in all"
+    yield Hazard("connected ahead, then three rounds", ahead, _connected_ahead)
     for status, kind in _REFUSALS.items():
         yield Hazard(f"status {status}", kind, partial(_played, f"status-{status}"))
     yield Hazard("HTML with status 200", "BadRequest", partial(_played, "html-200"))

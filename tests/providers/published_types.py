@@ -1,6 +1,7 @@
 """Request bodies, held against the types that the vendors publish in their own Python packages."""
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +28,27 @@ def check_openai_responses(body: Any) -> None:
     from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
     _check(body, ResponseCreateParamsStreaming)
+
+
+def check_ollama(body: Any) -> None:
+    """Fail unless ``body`` is what Ollama's chat API takes.
+
+    The package lacks ``truncate`` and ``shift`` (Ollama's api/types.go has them), and much of JSON Schema.
+    """
+    from ollama import Message, Options
+    from ollama._types import ChatRequest
+
+    sent = deepcopy({name: value for name, value in body.items() if name not in ("truncate", "shift")})
+    for tool in sent.get("tools", ()):
+        tool["function"]["parameters"] = {"type": tool["function"]["parameters"]["type"]}
+    given = deepcopy(sent)
+    for message in given["messages"]:
+        if "images" in message:
+            message["images"] = [{"value": image} for image in message["images"]]
+    given["messages"] = [Message.model_validate(message) for message in given["messages"]]
+    if "options" in given:
+        given["options"] = Options.model_validate(given["options"])
+    assert ChatRequest.model_validate(given).model_dump(exclude_unset=True) == sent
 
 
 def _check(body: Any, published: Any) -> None:

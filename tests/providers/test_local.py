@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from marvin_server import settings
 from marvin_server.errors import BadRequest, ContextOverflow, Interrupted, TimedOut, Unreachable, UsageError
 from marvin_server.events import MessageDelta, MessageFinished, Notice
 from marvin_server.messages import Message, Text, ToolCall, ToolResult, ToolSpec, user_message
-from marvin_server.providers import local
+from marvin_server.providers import local, replay
 from marvin_server.providers.anthropic import Anthropic
 from marvin_server.providers.base import ModelRequest, Provider, StreamEvent
 from marvin_server.providers.failures import Endpoint
@@ -146,6 +147,30 @@ async def test_a_conversation_that_does_not_fit_is_a_context_overflow(model: Pat
         with pytest.raises(ContextOverflow, match=r"exceeds the available context size \(512 tokens\)"):
             await events_of(provider, ModelRequest("", [user_message("long " * 2000)], []))
         assert (await message_of(provider, ASK)).text == "".join(ANSWER)
+
+
+async def test_what_passes_between_marvin_and_the_engine_can_be_recorded_and_played(
+    model: Path, tmp_path: Path
+) -> None:
+    recording = tmp_path / "run.jsonl"
+    provider = local.create(dataclasses.replace(load(model=str(model)), record=recording))
+    try:
+        answers = [await message_of(provider, ASK)]
+        await provider.aclose()
+        answers.append(await message_of(provider, ASK))
+    finally:
+        await provider.aclose()
+    (played,) = replay.providers(load(model=str(recording)))
+    assert (played.name, played.model) == ("local", "tiny")
+    for answer in answers:
+        last = (await last_of(played, ASK)).message
+        assert (last.parts, last.usage) == (answer.parts, answer.usage)
+    assert {json.loads(line)["provider"]["wire_api"] for line in recording.read_text().splitlines()} == {"openai_chat"}
+
+
+def test_a_recording_that_cannot_be_written_is_refused_before_the_engine_starts(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Is a directory"):
+        local.create(dataclasses.replace(load(model=str(model)), record=tmp_path))
 
 
 async def test_a_provider_that_was_closed_starts_its_engine_again(model: Path) -> None:

@@ -40,6 +40,7 @@ from marvin_server.providers.failures import Endpoint
 from marvin_server.providers.ollama import Ollama
 from marvin_server.providers.ollama_reply import Lines
 from marvin_server.providers.transport import Transport
+from tests.providers.published_types import check_ollama
 from tests.servers.http_server import Answer, Mark, Step
 from tests.servers.ollama_wire import MODEL, OVERFLOW, WIRE, OllamaServer, call, end, error, line, piece, whole
 from tests.servers.reply import CALL, GREETING, OTHER_CALL, THOUGHTFUL
@@ -89,6 +90,8 @@ async def bodies_of(
         for _ in range(rounds):
             async for _ in provider.stream(request):
                 pass
+        for sent in server.chats:
+            check_ollama(sent.json)
         return [sent.json for sent in server.chats]
 
 
@@ -285,6 +288,7 @@ async def test_a_request_carries_the_conversation_the_tools_and_the_key() -> Non
             async for _ in provider.stream(request):
                 pass
         (sent,) = server.chats
+    check_ollama(sent.json)
     assert sent.headers["authorization"] == "Bearer secret"
     assert sent.json == {
         "model": MODEL,

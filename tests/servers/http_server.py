@@ -71,11 +71,14 @@ class _HungUp(Exception):
 class HttpServer:
     """Serves ``respond`` on 127.0.0.1 at a free ``port`` for as long as the context lasts.
 
+    ``connections`` counts those that were opened.
+
     What ``respond`` raises is raised again when the context ends, so that a broken script fails its test.
     """
 
     def __init__(self, respond: Callable[[Request], Answer]) -> None:
         self.port = 0
+        self.connections = 0
         self.requests: list[Request] = []
         self._respond = respond
         self._changed = asyncio.Event()
@@ -112,6 +115,8 @@ class HttpServer:
             raise TimeoutError(f"{what} within {WAIT_SECONDS} s; requests so far: {len(self.requests)}") from None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._tell()
         task = asyncio.create_task(self._converse(reader, writer))
         self._connections[task] = writer
         task.add_done_callback(self._connections.pop)

@@ -52,6 +52,11 @@ class ModelServer:
         """Every request so far, in the order of arrival."""
         return tuple(self._http.requests)
 
+    @property
+    def connections(self) -> int:
+        """How many connections were opened so far."""
+        return self._http.connections
+
     def play(self, scenario: Scenario | str) -> None:
         """Go on with this scenario, from its first reply."""
         self._scenario = SCENARIOS[scenario]() if isinstance(scenario, str) else scenario
@@ -60,6 +65,10 @@ class ModelServer:
     def release(self, count: int = 1) -> None:
         """Let ``count`` writes of gated replies go on."""
         self._http.release(count)
+
+    async def wait_for_connection(self) -> None:
+        """Wait until somebody has connected. Raises ``TimeoutError`` after 5 s."""
+        await self._http.wait_until(lambda: self.connections > 0, "no connection")
 
     async def wait_for_request(self, number: int = 1) -> Request:
         """The request of this number, counted from 1. Raises ``TimeoutError`` after 5 s."""

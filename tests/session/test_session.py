@@ -22,7 +22,7 @@ from marvin_server.events import (
     TurnFinished,
     TurnStarted,
 )
-from marvin_server.messages import Message, Text, ToolCall, ToolResult, Usage
+from marvin_server.messages import Image, Message, Text, ToolCall, ToolResult, Usage
 from marvin_server.providers.base import ModelRequest, StreamEvent
 from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import OpenSession, open_session
@@ -322,6 +322,17 @@ async def test_readonly_sends_no_tool_that_changes_things_and_denies_one_all_the
     opened.session.submit("go")
     assert results(await finish(subscription)) == [("create_file", "denied")]
     assert "create_file" not in [tool.name for tool in provider.requests[0].tools]
+
+
+async def test_the_pictures_of_a_prompt_are_kept_and_sent_with_it(opener: Opener, store: Store) -> None:
+    provider = Scripted(["A cat."])
+    opened = opener(provider)
+    subscription = opened.session.subscribe()
+    picture = Image("image/png", "iVBORw0=")
+    opened.session.submit("What is it?", images=[picture])
+    await finish(subscription)
+    (sent,) = provider.requests[0].history
+    assert (sent.parts, store.history(opened.session.id)[0]) == ((picture, Text("What is it?")), sent)
 
 
 async def test_a_busy_session_rejects_queues_or_steers(opener: Opener) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_server.errors import StoreError
-from marvin_server.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, user_message
+from marvin_server.messages import Charge, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, user_message
 from marvin_server.session.store import Hit, SessionRecord, Store
 from marvin_server.session.usage import ModelUsage
 
@@ -227,12 +227,12 @@ def test_a_search_for_signs_finds_nothing_and_is_no_error(store: Store, query: s
 
 def test_usage_adds_up_by_model_and_keeps_unknown_prices_apart(store: Store) -> None:
     one, two = say(store, "one"), say(store, "two")
-    store.record_usage(one.id, "openai", "gpt-4o", Usage(100, 10, 50, 5), 0.5)
-    store.record_usage(one.id, "vllm", "mystery", Usage(1, 1), None)
-    store.record_usage(two.id, "openai", "gpt-4o", Usage(1, 1), 0.25)
+    store.record_usage(one.id, "openai", "gpt-4o", Usage(100, 10, 50, 5), Charge(0.5, 0.125))
+    store.record_usage(one.id, "vllm", "mystery", Usage(1, 1), Charge(None))
+    store.record_usage(two.id, "openai", "gpt-4o", Usage(1, 1), Charge(0.25))
     mystery = ModelUsage("vllm", "mystery", 1, Usage(1, 1), 0.0, unpriced=1)
-    assert store.usage(one.id) == [ModelUsage("openai", "gpt-4o", 1, Usage(100, 10, 50, 5), 0.5), mystery]
-    assert store.usage() == [ModelUsage("openai", "gpt-4o", 2, Usage(101, 11, 50, 5), 0.75), mystery]
+    assert store.usage(one.id) == [ModelUsage("openai", "gpt-4o", 1, Usage(100, 10, 50, 5), 0.5, saved=0.125), mystery]
+    assert store.usage() == [ModelUsage("openai", "gpt-4o", 2, Usage(101, 11, 50, 5), 0.75, saved=0.125), mystery]
     assert store.usage("none") == []
 
 
@@ -240,7 +240,7 @@ def test_an_export_holds_the_whole_session_as_json(store: Store) -> None:
     session = store.create_session("/work", "p", "m", "Title")
     prompt = user_message("hello")
     store.append(session.id, prompt, None)
-    store.record_usage(session.id, "p", "m", Usage(3, 2), None)
+    store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(None))
     exported = store.export(session.id)
     assert json.loads(json.dumps(exported)) == exported
     record = store.find(session.id)
@@ -274,6 +274,7 @@ def test_an_export_holds_the_whole_session_as_json(store: Store) -> None:
                 "usage": {"input": 3, "output": 2, "cache_read": 0, "cache_write": 0},
                 "cost": 0.0,
                 "unpriced": 1,
+                "saved": 0.0,
             }
         ],
     }
@@ -300,10 +301,25 @@ def test_a_stored_message_of_an_unknown_shape_is_named(store: Store, path: Path)
         store.history(session.id)
 
 
+def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path) -> None:
+    store = Store.open(path)
+    session = say(store, "hello")
+    store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5))
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE usage DROP COLUMN saved")
+        connection.execute("PRAGMA user_version = 1")
+    for _ in range(2):
+        store = Store.open(path)
+        store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5, 0.25))
+        store.close()
+    assert Store.open(path).usage() == [ModelUsage("p", "m", 3, Usage(9, 6), 1.5, saved=0.5)]
+
+
 def test_a_file_of_a_newer_marvin_is_refused_and_left_as_it_is(path: Path) -> None:
     Store.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     with pytest.raises(StoreError, match="made by a newer Marvin"):
         Store.open(path)
 

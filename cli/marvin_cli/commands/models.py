@@ -1,4 +1,4 @@
-"""List the providers and the models that each would use or offers, with context size and price."""
+"""List the providers and the models that each would use or offers: context size, price and abilities."""
 
 import argparse
 import asyncio
@@ -12,14 +12,16 @@ from marvin_server.messages import Usage
 from marvin_server.providers import model_list, selection, vendors
 from marvin_server.providers.model_list import Listing
 from marvin_server.providers.readiness import Readiness, readiness
+from marvin_server.providers.selection import Terms
 from marvin_server.providers.transport import is_loopback
 from marvin_server.providers.vendor_files import Vendor
 from marvin_server.sanitise import one_line
-from marvin_server.session import prices
+from marvin_server.session import models
 from marvin_server.settings import Settings
 
 _MILLION = 1_000_000
-_COLUMNS = ("CONTEXT", "USD PER MILLION IN / OUT")
+_COLUMNS = ("CONTEXT", "USD PER MILLION IN / OUT", "CAN")
+_ABILITIES = ("tools", "images", "thinking")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,12 +44,12 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         show_json(rows)
         return code
     lines = [("PROVIDER", "MODEL", *_COLUMNS, "STATUS")]
-    lines += [(r["provider"], r["model"] or "-", _size(r["context"]), _price(r), r["status"]) for r in rows]
+    lines += [(r["provider"], r["model"] or "-", *_cells(r), r["status"]) for r in rows]
     show(table(lines))
     for row in rows:
         if offered := row["offered"]:
             show(f"\nModels of {row['provider']}, as of {offered['at'][:16].replace('T', ' ')} UTC")
-            offers = [(o["model"], _size(o["context"]), _price(o)) for o in offered["models"]]
+            offers = [(o["model"], *_cells(o)) for o in offered["models"]]
             show(table([("MODEL", *_COLUMNS), *offers]))
     return code
 
@@ -83,11 +85,10 @@ async def _refresh_one(name: str, settings: Settings, *, asked_for: bool) -> str
 
 
 def _row(name: str, state: Readiness, settings: Settings) -> dict[str, Any]:
-    model = state.model or ""
     return {
         "provider": name,
         "model": state.model,
-        **_facts(model, state.price_vendor, settings, free=state.free, context=state.context),
+        **_facts(state.model or "", state, settings),
         "status": state.text,
         "offered": _offered(name, settings),
     }
@@ -106,31 +107,24 @@ def _offered(name: str, settings: Settings) -> dict[str, Any] | None:
 
 
 def _offer(model: str, vendor: Vendor, listing: Listing, settings: Settings) -> dict[str, Any]:
-    # Whoever answers at another address sets prices of their own.
-    asks = vendor.price_vendor if listing.url == vendor.base_url else None
-    return {"model": model, **_facts(model, asks, settings, free=vendor.free, context=vendor.contexts.get(model))}
+    return {"model": model, **_facts(model, selection.vendor_terms(vendor, listing.url), settings)}
 
 
-def _facts(
-    model: str, price_vendor: str | None, settings: Settings, *, free: bool, context: int | None
-) -> dict[str, Any]:
-    cache = settings.paths.cache
-
-    def price(usage: Usage) -> float | None:
-        return 0.0 if free else prices.cost(cache, price_vendor, model, usage)
-
+def _facts(model: str, terms: Terms, settings: Settings) -> dict[str, Any]:
+    """Context size in tokens, USD per million tokens, and abilities; None: unknown."""
+    known = models.facts(settings, terms, model)
     return {
-        "context": context or prices.context_size(cache, price_vendor, model),
-        "input": price(Usage(input=_MILLION)),
-        "output": price(Usage(output=_MILLION)),
+        "context": known.context,
+        "input": models.cost(settings, terms, model, Usage(input=_MILLION)),
+        "output": models.cost(settings, terms, model, Usage(output=_MILLION)),
+        **{ability: getattr(known, ability) for ability in _ABILITIES},
     }
 
 
-def _size(context: int | None) -> str:
-    return f"{context:,}" if context else "unknown"
-
-
-def _price(row: dict[str, Any]) -> str:
-    if row["input"] is None or row["output"] is None:
-        return "price unknown"
-    return f"{row['input']:g} / {row['output']:g}"
+def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
+    size = f"{row['context']:,}" if row["context"] else "unknown"
+    unpriced = row["input"] is None or row["output"] is None
+    price = "price unknown" if unpriced else f"{row['input']:g} / {row['output']:g}"
+    named = [name if row[name] else f"{name}?" for name in _ABILITIES if row[name] is not False]
+    can = "unknown" if all(row[name] is None for name in _ABILITIES) else ", ".join(named) or "nothing of it"
+    return size, price, can

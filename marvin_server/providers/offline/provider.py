@@ -57,6 +57,9 @@ class Offline:
             Message("assistant", parts, message_id, finish, provider=self.name, model=self.model, usage=Usage())
         )
 
+    async def connect(self) -> None:
+        """There is nothing to connect to."""
+
     async def aclose(self) -> None:
         """Nothing is open between requests."""
 

@@ -1,19 +1,17 @@
 """The tool ``read_file``."""
 
-import base64
 from pathlib import PurePosixPath
 
 from pydantic import BaseModel, Field
 
 from marvin_server.errors import ToolError
-from marvin_server.messages import Image
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
+from marvin_server.workspace import pictures
 from marvin_server.workspace.encodings import readable
 
 _WHOLE_BYTES = 10_240
 _RANGE_LINES = 2_000
 _RANGE_CHARACTERS = 50_000
-_IMAGE_BYTES = 5_000_000
 _IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 
@@ -72,20 +70,8 @@ async def _range(path: str, start: int, end: int | None, context: ToolContext) -
 
 
 def _image(path: str, context: ToolContext) -> ToolOutput:
-    content = context.workspace.read_bytes(path, _IMAGE_BYTES)
-    mime_type = _mime_type(content)
-    if mime_type is None:
+    content = context.workspace.read_bytes(path, pictures.LARGEST)
+    image = pictures.picture(content)
+    if image is None:
         raise ToolError(f"'{path}' has the name of an image, but its content is no PNG, JPEG, GIF or WebP.")
-    image = Image(mime_type, base64.b64encode(content).decode())
-    return ToolOutput(f"[{mime_type} image, {len(content):,} bytes]", images=(image,))
-
-
-def _mime_type(content: bytes) -> str | None:
-    """By the signatures that the formats' specifications give for the first bytes."""
-    if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if content.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if content.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    return "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else None
+    return ToolOutput(f"[{image.mime_type} image, {len(content):,} bytes]", images=(image,))

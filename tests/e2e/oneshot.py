@@ -1,0 +1,12 @@
+"""What the tests of ``marvin --non-interactive`` share."""
+
+from typing import Any
+
+GREETING = "Hello, wörld! 🌍"
+ASK = ("--non-interactive", "--prompt", "Say hello")
+COST_FREE: dict[str, Any] = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
+
+
+def lines(stderr: str) -> list[str]:
+    """What a person reads on stderr: without the cost and the standing line about the sandbox."""
+    return [line for line in stderr.splitlines()[:-1] if "no OS sandbox" not in line]
