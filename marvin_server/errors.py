@@ -5,6 +5,7 @@
     MarvinError
     ├── UsageError            a wrong option or value; exit code 2
     ├── StoreError            the session store cannot be read or written
+    ├── CheckpointError       what would be undone cannot be kept or read
     ├── ToolError             a tool could not do what it was asked; becomes a result that the model reads
     │   ├── PathRefused       a path that leads out of the workspace
     │   └── PermissionNeeded  the person must be asked first; nothing was done yet
@@ -34,6 +35,10 @@ class UsageError(MarvinError):
 
 class StoreError(MarvinError):
     """The session store cannot be opened, read or written."""
+
+
+class CheckpointError(MarvinError):
+    """A checkpoint of the workspace's files cannot be taken, kept or read."""
 
 
 class ToolError(MarvinError):

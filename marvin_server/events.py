@@ -13,16 +13,30 @@ from marvin_server.messages import Effect, Message, Status, Tagged, Usage
 Stop = Literal["completed", "cancelled", "failed", "denied", "round_limit", "budget"]
 Level = Literal["note", "warning", "error"]
 PermissionKind = Literal["command", "edit", "protected_path", "outside_path", "network", "trust"]
-Decision = Literal["allow_once", "allow_session", "deny", "deny_and_stop"]
+Decision = Literal["allow_once", "allow_session", "allow_edited", "deny", "deny_and_stop"]
+
+
+class Script(Struct, frozen=True):
+    """A file that a command would run and that was changed in this session; ``path`` is relative to the root. A long
+    ``text`` is cut and says so; ``digest`` is of all of it."""
+
+    path: str
+    text: str
+    digest: str
 
 
 class Command(Struct, frozen=True):
-    """Exactly what would run: the text, the shell that reads it, the directory, and changed variables."""
+    """Exactly what would run: the text, the shell that reads it, the directory, and changed variables.
+
+    ``sandbox`` says what would confine it, in a few words; empty when nothing is said.
+    """
 
     display: str
     shell: str
     cwd: str
     env_changes: Mapping[str, str] = {}
+    scripts: tuple[Script, ...] = ()
+    sandbox: str = ""
 
 
 class Permission(Struct, frozen=True):

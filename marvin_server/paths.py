@@ -42,6 +42,14 @@ class Paths(Struct, frozen=True):
     def logs(self) -> Path:
         return self.state / "logs"
 
+    def trust(self, profile: str) -> Path:
+        """What a person has accepted of projects' own files, a file for each."""
+        return self.data / "profiles" / profile / "trust"
+
+    def checkpoints(self, profile: str) -> Path:
+        """Earlier contents of workspaces' files, a folder for each workspace."""
+        return self.state / "checkpoints" / profile
+
     def database(self, profile: str) -> Path:
         """The SQLite file that holds a profile's sessions."""
         return self.data / "profiles" / profile / "marvin.db"

@@ -2,7 +2,8 @@
 
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import cast
 
 
@@ -80,3 +81,29 @@ def one_of(*allowed: str) -> Callable[[object], str]:
         raise ValueError(f"needs one of {', '.join(allowed)}")
 
     return check
+
+
+def folders(value: object) -> tuple[Path, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    folders = [Path(item).expanduser() for item in items if isinstance(item, str) and "\0" not in item]
+    if len(folders) == len(items) and all(folder.is_absolute() for folder in folders):
+        return tuple(folders)
+    raise ValueError("needs folders that begin with / or ~/")
+
+
+def hosts(value: object) -> tuple[str, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    return tuple(_host(item) for item in items)
+
+
+def _host(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}", value):
+        return value.lower().rstrip(".")
+    raise ValueError("needs the name or the address of a host, such as wiki.example.com, without scheme and port")
+
+
+def file_checks(value: object) -> Mapping[str, str]:
+    pairs = cast("dict[object, object]", value) if isinstance(value, dict) else {None: None}
+    if all(isinstance(text, str) and text.strip() and "\0" not in text for pair in pairs.items() for text in pair):
+        return cast("dict[str, str]", pairs)
+    raise ValueError('needs file names with the command that checks them, such as {"*.py": "ruff check {file}"}')

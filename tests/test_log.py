@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from marvin_server.log import DailyLog
-from marvin_server.sanitise import one_line, printable
 
 
 @pytest.fixture
@@ -53,9 +52,3 @@ def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     logger = logging.Logger("marvin.test")
     logger.addHandler(DailyLog(tmp_path / "logs", str))
     logger.error("nobody hears this")
-
-
-def test_what_would_act_in_a_terminal_becomes_visible() -> None:
-    assert printable("a\x1b[2J\tb\n\x00\x9b\u202e\x7f") == "a␛[2J\tb\n␀��␡"
-    assert one_line("a\n\n b\x07  c") == "a b␇ c"
-    assert one_line("x" * 50, limit=10) == "x" * 9 + "…"

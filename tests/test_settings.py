@@ -199,3 +199,12 @@ def test_a_child_gets_no_secrets_and_no_other_repository(environ: dict[str, str]
 def test_the_platforms_places_hold_without_marvin_home(tmp_path: Path) -> None:
     assert paths.find({}).config.name == "marvin"
     assert paths.find({"MARVIN_HOME": str(tmp_path)}).database("work") == tmp_path / "data/profiles/work/marvin.db"
+
+
+def test_hosts_that_the_web_tools_may_read_are_names_and_addresses(environ: dict[str, str]) -> None:
+    write(environ, "web_allow: [Wiki.corp.example., 10.0.0.7, 'fd00::1']\n")
+    assert settings.load({}, environ).web_allow == ("wiki.corp.example", "10.0.0.7", "fd00::1")
+    write(environ, "web_allow: ['*.example.com', 'https://wiki']\n")
+    loaded = settings.load({}, environ)
+    assert loaded.web_allow == ()
+    assert "web_allow needs the name or the address of a host" in loaded.warnings[0]

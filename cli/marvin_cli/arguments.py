@@ -50,6 +50,7 @@ def parser(subcommands: Sequence[str] = ()) -> Parser:
     resume.add_argument("--resume", metavar="ID", type=given, help="go on with a session (an id, or how it begins)")
     add("--readonly", action="store_const", const=True, help="no edits and no commands")
     option("--approve", "WHAT", "all (default), rules or none: what runs without a person to ask")
+    add("--trust", action="store_true", help="let the project's own instructions and settings count in this run")
     option("--sandbox", "MODE", "auto (default), on or off")
     add("--output", metavar="FORM", default="text", help="text (default), final, json or stream-json")
     option("--output-schema", "FILE", "a JSON Schema that the answer must match")

@@ -19,7 +19,7 @@ from marvin_cli.request import Request
 from marvin_cli.stdout import Stalled, Stdout, write_line
 from marvin_server import log
 from marvin_server.errors import MarvinError, UsageError
-from marvin_server.events import Notice, TurnFinished
+from marvin_server.events import Notice, ToolStarted, TurnFinished
 from marvin_server.providers import selection
 from marvin_server.providers.selection import Choice
 from marvin_server.sanitise import one_line
@@ -40,7 +40,7 @@ _WHY = {
     "round_limit": "the limit of rounds is reached; --max-rounds allows more, and --continue goes on",
     "denied": "stopped, since a permission was denied",
 }
-_NO_SANDBOX = "there is no OS sandbox yet: approved commands run with your own rights (--approve none denies them)"
+_NO_SANDBOX = "commands run without a sandbox, with your own rights (--approve none denies them)"
 
 
 def run(words: Sequence[str]) -> int:
@@ -73,6 +73,7 @@ class OneShot:
         self._thoughts: Thoughts | None = None
         self._broken: Exception | None = None
         self._opened: OpenSession | None = None
+        self._told_sandbox = False
         self._interrupted = asyncio.Event()
         self._leave_on_signals()
 
@@ -122,9 +123,7 @@ class OneShot:
 
     def _choose(self, settings: Settings) -> Choice:
         if settings.sandbox == "on":
-            raise MarvinError("--sandbox on: there is no OS sandbox yet, so nothing is run; --sandbox off goes without")
-        if settings.sandbox == "auto" and settings.approve == "all" and not settings.readonly:
-            say(_NO_SANDBOX)
+            _require_sandbox(settings)
         choice = selection.choose(settings)
         if choice.notice:
             say(choice.notice)
@@ -134,10 +133,12 @@ class OneShot:
         """Open the session while the provider's connection is opened, and let it answer."""
         connecting = asyncio.create_task(choice.provider.connect())
         self._opened = await asyncio.to_thread(self._open, asked, choice)
-        for warning in self._opened.registry.warnings:
+        for warning in self._opened.warnings:
             say(warning)
         await self._converse(self._opened, asked)
         connecting.cancel()
+        if self._opened.sandbox:
+            self._opened.sandbox.close()
 
     def _open(self, asked: Request, choice: Choice) -> "OpenSession":
         from marvin_server.session import models
@@ -198,6 +199,8 @@ class OneShot:
         """Show the events of one turn; when stdout breaks, cancel the turn and see it to its end."""
         async for _, event in subscription:
             self._outcome.see(event)
+            if isinstance(event, ToolStarted) and event.kind == "execute":
+                self._tell_sandbox(opened)
             if self._thoughts:
                 # On a terminal, what was said before a thought is to be seen before it.
                 await self._flush(opened)
@@ -210,6 +213,12 @@ class OneShot:
                 say(event.text)
             if isinstance(event, TurnFinished):
                 return
+
+    def _tell_sandbox(self, opened: "OpenSession") -> None:
+        """Say once, before the first command, that nothing confines it, unless that is what the person asked for."""
+        if not self._told_sandbox and opened.sandbox and (problem := opened.sandbox.problem):
+            say(f"{_NO_SANDBOX}: {problem}")
+        self._told_sandbox = True
 
     async def _flush(self, opened: "OpenSession") -> None:
         if self._broken is None:
@@ -270,3 +279,12 @@ def _check_eyes(choice: Choice, settings: Settings) -> None:
             f"--image: {provider.model} ({provider.name}) takes no pictures; name a model that does with --model, "
             "or another provider"
         )
+
+
+def _require_sandbox(settings: Settings) -> None:
+    from marvin_server.workspace.sandbox import best_sandbox
+
+    found = best_sandbox(settings.environ)
+    if found.sandbox is None:
+        why = "; ".join(found.problems)
+        raise MarvinError(f"--sandbox on: no sandbox works here, so nothing is run ({why}); --sandbox off goes without")

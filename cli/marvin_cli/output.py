@@ -7,7 +7,7 @@ from typing import Protocol
 from marvin_cli.outcome import Outcome
 from marvin_server.events import Event, MessageDelta, MessageFinished, TurnFinished
 from marvin_server.protocol.wire import camel, to_wire
-from marvin_server.sanitise import one_line, printable
+from marvin_server.sanitise import Sanitiser, one_line, printable
 
 
 class Output(Protocol):
@@ -30,7 +30,7 @@ class TextOutput:
 
     def __init__(self, write: Write, *, terminal: bool) -> None:
         self._write = write
-        self._clean: Callable[[str], str] = printable if terminal else str
+        self._sanitiser = Sanitiser() if terminal else None
         self._held = ""
         self._fresh = True
 
@@ -38,7 +38,8 @@ class TextOutput:
         if isinstance(event, MessageDelta):
             body = event.text.rstrip("\n")
             if body:
-                self._write(self._clean(self._held + body))
+                text = self._held + body
+                self._write(self._sanitiser.feed(text) if self._sanitiser else text)
                 self._fresh = False
                 self._held = ""
             self._held += event.text[len(body) :]
@@ -51,10 +52,18 @@ class TextOutput:
             self._begin_line()
 
     def end(self, outcome: Outcome) -> None:
+        self._let_go()
         if not self._fresh:
             self._write("\n")
 
+    def _let_go(self) -> None:
+        """Write what the sanitiser has held back for the next piece."""
+        if self._sanitiser and (rest := self._sanitiser.flush()):
+            self._write(rest)
+            self._fresh = False
+
     def _begin_line(self) -> None:
+        self._let_go()
         self._write(self._held or ("" if self._fresh else "\n"))
         self._fresh = True
         self._held = ""

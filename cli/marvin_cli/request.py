@@ -42,12 +42,13 @@ def read(arguments: argparse.Namespace) -> Request:
 
         schema = output_schema.read(arguments.output_schema)
     flags = {name: getattr(arguments, name) for name in _FLAGS}
-    loaded = settings.load(flags, config_file=Path(arguments.config) if arguments.config is not None else None)
+    loaded = settings.load(flags, file=Path(arguments.config) if arguments.config is not None else None)
     seconds = _SECONDS_WITH_DIRECTORY if arguments.working_dir else _SECONDS
     loaded = replace(
         loaded,
         approve=loaded.approve or "all",
         request_timeout=loaded.request_timeout or seconds,
+        trust=arguments.trust,
         record=Path(arguments.record).absolute() if arguments.record is not None else None,
     )
     return Request(

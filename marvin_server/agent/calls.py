@@ -10,25 +10,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from marvin_server.agent.permissions import Permissions, Policy, Ruling
-from marvin_server.errors import PermissionNeeded, ToolError
-from marvin_server.events import (
-    Decision,
-    Event,
-    MessageFinished,
-    Permission,
-    PermissionKind,
-    ToolFinished,
-    ToolStarted,
-)
+from marvin_server.agent.gate import Gate
+from marvin_server.agent.repeats import Repeats
+from marvin_server.errors import ToolError
+from marvin_server.events import Event, MessageFinished, ToolFinished, ToolStarted
 from marvin_server.events import ToolOutput as ToolOutputEvent
-from marvin_server.messages import Effect, Message, ToolCall, ToolResult, new_id
+from marvin_server.messages import Message, ToolCall, ToolResult
 from marvin_server.tools.base import ToolContext, ToolOutput
 from marvin_server.tools.registry import PreparedCall, Registry
 
-_KINDS: Mapping[Effect, PermissionKind] = {"edit": "edit", "network": "network", "message": "network"}
 _MOST_CALLS = 128
-_DENIED: Mapping[Decision, str] = {"deny": "denied", "deny_and_stop": "denied, and asked to stop"}
 
 
 class _Job(Struct, frozen=True):
@@ -41,26 +32,22 @@ class _Job(Struct, frozen=True):
 
 
 class CallRunner:
-    """Runs calls against a registry, asking where the policy says so.
+    """Runs the calls of one turn through ``gate``, which asks where that is the rule.
 
-    ``redact`` blots the person's secrets out of what tools say. ``stop_asked`` becomes true when a person answered
-    "deny and stop".
+    ``redact`` blots the person's secrets out of what tools say.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        context: ToolContext,
-        policy: Policy,
-        permissions: Permissions,
-        redact: Callable[[str], str],
-    ) -> None:
+    def __init__(self, registry: Registry, context: ToolContext, gate: Gate, redact: Callable[[str], str]) -> None:
         self._registry = registry
         self._context = context
-        self._policy = policy
-        self._permissions = permissions
+        self._gate = gate
         self._redact = redact
-        self.stop_asked = False
+        self._repeats = Repeats()
+
+    @property
+    def stop_asked(self) -> bool:
+        """Whether a person answered "deny and stop"."""
+        return self._gate.stop_asked
 
     async def run_all(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Event]:
         """Yield the events of all ``calls``, then one ``MessageFinished`` with a tool message that answers each.
@@ -103,6 +90,7 @@ class CallRunner:
     async def _run(self, job: _Job, emit: Callable[[Event], None], results: dict[str, ToolResult]) -> None:
         started = time.monotonic()
         call, prepared = job.call, job.prepared
+        repeated = self._repeats.stopped(call)
         if isinstance(prepared, ToolOutput):
             emit(ToolStarted(call.id, call.name, call.name, "read", {}))
             output = prepared
@@ -112,14 +100,15 @@ class CallRunner:
             emit(ToolStarted(call.id, call.name, prepared.title, prepared.entry.effect, values, where))
             output = ToolOutput("Cancelled before it finished; its effect is unknown.", "cancelled")
         try:
-            if not isinstance(prepared, ToolOutput):
-                output = await self._permitted(call, prepared, emit)
+            output = await self._output(prepared, call, emit) if repeated is None else repeated
         finally:
             text = self._redact(output.text)
             details = {k: self._redact(v) if isinstance(v, str) else v for k, v in output.details.items()}
             results[call.id] = ToolResult(call.id, call.name, text, output.status, output.images)
             duration = round((time.monotonic() - started) * 1000)
             emit(ToolFinished(call.id, call.name, output.status, duration, text, output.exit_code, details))
+        if repeated is None:
+            self._repeats.add(call, output)
 
     def _located(self, paths: Sequence[str]) -> tuple[str, ...]:
         """``paths`` relative to the root; without those that lead out of it, which the tool itself will refuse."""
@@ -129,46 +118,16 @@ class CallRunner:
                 located.append(self._context.workspace.locate(path))
         return tuple(located)
 
-    async def _permitted(self, call: ToolCall, prepared: PreparedCall, emit: Callable[[Event], None]) -> ToolOutput:
-        """Ask first where that is the rule, then run the call; a path that turns out to need a yes asks once more."""
+    async def _output(
+        self, prepared: PreparedCall | ToolOutput, call: ToolCall, emit: Callable[[Event], None]
+    ) -> ToolOutput:
+        if isinstance(prepared, ToolOutput):
+            return prepared
 
         def show(text: str) -> None:
             emit(ToolOutputEvent(call.id, self._redact(text)))
 
-        context = replace(self._context, emit=show)
-        if self.stop_asked:
-            return ToolOutput("Not run: the person asked to stop.", "denied")
-        ruling = self._policy.for_effect(prepared.entry.effect)
-        denied = await self._denied(ruling, lambda: _question(call, prepared, ruling, context), emit)
-        while denied is None:
-            try:
-                return await self._registry.execute(prepared, context)
-            except PermissionNeeded as needed:
-                ruling = self._policy.for_path(needed.kind)
-                question = Permission(new_id(), needed.kind, str(needed), needed.reason, ruling.rule, call.id)
-                denied = await self._denied(ruling, lambda question=question: question, emit)
-                context = replace(context, workspace=context.workspace.permitting(needed.path))
-        return denied
-
-    async def _denied(
-        self, ruling: Ruling, question: Callable[[], Permission], emit: Callable[[Event], None]
-    ) -> ToolOutput | None:
-        """None when the call may go on, else the answer that says why it may not."""
-        if ruling.verdict == "allow":
-            return None
-        if ruling.verdict == "deny":
-            return ToolOutput(f"Permission denied ({ruling.rule}). Nothing was done.", "denied")
-        decision = await self._permissions.ask(question(), emit)
-        if decision in ("allow_once", "allow_session"):
-            return None
-        self.stop_asked = self.stop_asked or decision == "deny_and_stop"
-        return ToolOutput(f"The person {_DENIED[decision]}. Nothing was done.", "denied")
-
-
-def _question(call: ToolCall, prepared: PreparedCall, ruling: Ruling, context: ToolContext) -> Permission:
-    kind = _KINDS.get(prepared.entry.effect, "command")
-    command = prepared.command(context) if prepared.command else None
-    return Permission(new_id(), kind, prepared.title, prepared.entry.description, ruling.rule, call.id, command)
+        return await self._gate.run(prepared, replace(self._context, emit=show), emit)
 
 
 def unanswered(calls: Sequence[ToolCall], why: str) -> Message:

@@ -1,19 +1,18 @@
-"""The unified diff between two versions of one file."""
+"""Unified diffs, written: how one version of a file becomes another."""
 
-import difflib
-import re
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+from marvin_server.edits.hunks import FileChange, Hunk, compared, numbered
+from marvin_server.edits.lines import ended, split
+
 _CONTEXT = 3
-_COMPARED_LINES = 400
+_NOT_ENDED = "\n\\ No newline at end of file\n"
 
 
 class Difference(Struct, frozen=True):
-    """``diff`` is a unified diff of one hunk, empty for equal texts; ``added`` and ``removed`` count its lines."""
+    """``diff`` is a unified diff, empty for equal texts; ``added`` and ``removed`` count its lines."""
 
     diff: str
     added: int
@@ -21,49 +20,92 @@ class Difference(Struct, frozen=True):
 
 
 def difference(path: str, before: str, after: str) -> Difference:
-    """How ``before`` becomes ``after``, as one hunk in the format of GNU diff.
+    """How ``before`` becomes ``after`` in the format of GNU diff.
 
     Takes time in proportion to the texts: lines within a changed region of over 400 lines are not matched up.
     """
-    old, new = _LINE.findall(before), _LINE.findall(after)
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
-    changed_old, changed_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if not changed_old and not changed_new:
-        return Difference("", 0, 0)
-    lines = list(_changes(changed_old, changed_new))
-    start = max(0, head - _CONTEXT)
-    context = [" " + line for line in old[start:head]], [" " + line for line in old[len(old) - tail :][:_CONTEXT]]
-    around = len(context[0]) + len(context[1])
-    spans = [_span(start, len(changed) + around) for changed in (changed_old, changed_new)]
-    header = f"--- a/{path}\n+++ b/{path}\n@@ -{spans[0]} +{spans[1]} @@\n"
-    body = (
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in (*context[0], *lines, *context[1])
-    )
-    return Difference(
-        header + "".join(body),
-        sum(line.startswith("+") for line in lines),
-        sum(line.startswith("-") for line in lines),
-    )
+    lines = split(before)
+    hunks = numbered(path, lines, compared(lines, split(after)))
+    return _difference(f"--- a/{path}\n+++ b/{path}\n", lines, hunks)
 
 
-def _common(one: list[str], other: list[str]) -> int:
-    """How many lines both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def shown(change: FileChange) -> Difference:
+    """``change`` as Git shows it, with the headers for files that are made, deleted, moved or made executable."""
+    source, target = f"a/{change.path}", f"b/{change.move_to or change.path}"
+    header = ""
+    if change.old is None or change.new is None or change.move_to or change.executable is not None:
+        header = f"diff --git {_quoted(source)} {_quoted(target)}\n"
+    modes = ("100644", "100755")
+    if change.old is None:
+        header += f"new file mode {modes[bool(change.executable)]}\n"
+        source = "/dev/null"
+    elif change.new is None:
+        header += "deleted file mode 100644\n"
+        target = "/dev/null"
+    elif change.executable is not None:
+        header += f"old mode {modes[not change.executable]}\nnew mode {modes[change.executable]}\n"
+    if change.move_to:
+        header += f"rename from {_quoted(change.path)}\nrename to {_quoted(change.move_to)}\n"
+    names = f"--- {_tabbed(source)}\n+++ {_tabbed(target)}\n" if change.hunks else ""
+    found = _difference(header + names, split(change.old or ""), change.hunks)
+    return found if found.diff else Difference(header, 0, 0)
 
 
-def _changes(old: list[str], new: list[str]) -> Iterator[str]:
-    whole = [("replace", 0, len(old), 0, len(new))]
-    large = len(old) + len(new) > _COMPARED_LINES
-    for kind, i, j, k, m in whole if large else difflib.SequenceMatcher(None, old, new, False).get_opcodes():
-        if kind == "equal":
-            yield from (" " + line for line in old[i:j])
-        else:
-            yield from ("-" + line for line in old[i:j])
-            yield from ("+" + line for line in new[k:m])
+def _difference(header: str, lines: Sequence[str], hunks: Sequence[Hunk]) -> Difference:
+    body = "".join(_grouped(lines, hunks))
+    added, removed = (sum(map(len, side)) for side in ((h.new_lines for h in hunks), (h.old_lines for h in hunks)))
+    return Difference(header + body if body else "", added, removed)
+
+
+def _grouped(lines: Sequence[str], hunks: Iterable[Hunk]) -> Iterator[str]:
+    """The text of ``hunks``; those whose context would touch share a header."""
+    group: list[Hunk] = []
+    for hunk in hunks:
+        if group and hunk.old_start - (group[-1].old_start + len(group[-1].old_lines)) > 2 * _CONTEXT:
+            yield from _group(lines, group)
+            group = []
+        group.append(hunk)
+    if group:
+        yield from _group(lines, group)
+
+
+def _group(lines: Sequence[str], group: Sequence[Hunk]) -> Iterator[str]:
+    begin = max(0, group[0].old_start - 1 - _CONTEXT)
+    stop = min(len(lines), group[-1].old_start - 1 + len(group[-1].old_lines) + _CONTEXT)
+    grown = sum(len(hunk.new_lines) - len(hunk.old_lines) for hunk in group)
+    shift = group[0].new_start - group[0].old_start
+    yield f"@@ -{_span(begin, stop - begin)} +{_span(begin + shift, stop - begin + grown)} @@\n"
+    place = begin
+    for hunk in group:
+        yield from _marked(" ", lines[place : hunk.old_start - 1])
+        yield from _marked("-", hunk.old_lines)
+        yield from _marked("+", hunk.new_lines)
+        place = hunk.old_start - 1 + len(hunk.old_lines)
+    yield from _marked(" ", lines[place:stop])
+
+
+def _marked(mark: str, lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield mark + (line if ended(line) else line + _NOT_ENDED)
 
 
 def _span(start: int, count: int) -> str:
     """A hunk's lines: the first is one-based, and names the line before when there are none."""
     return f"{start + 1 if count else start},{count}"
+
+
+def _tabbed(name: str) -> str:
+    """``name`` as it stands before a time stamp, so that spaces in it are not taken for the stamp's."""
+    quoted = _quoted(name)
+    return f"{quoted}\t" if " " in name and quoted == name else quoted
+
+
+def _quoted(name: str) -> str:
+    """``name`` as Git writes it: in quotes, with escapes, when it holds control characters, quotes or backslashes."""
+    if not any(char < " " or char in '"\\\x7f' or "\udc80" <= char <= "\udcff" for char in name):
+        return name
+    octets = "".join(
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\' else f"\\{byte:03o}"
+        for byte in name.encode("utf-8", "surrogateescape")
+    )
+    return f'"{octets}"'

@@ -1,41 +1,49 @@
 """Puts a session together from settings: store, provider, tools, workspace and the rules that hold in it."""
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from marvin_server.agent.calls import CallRunner
+from marvin_server.agent.gate import Gate
+from marvin_server.agent.judge import Judge
 from marvin_server.agent.loop import Agent, Inputs, Limits
 from marvin_server.agent.permissions import Permissions, Policy
 from marvin_server.agent.prompt import system_prompt
-from marvin_server.agent.recovery import Larger, Recovery, Ways
-from marvin_server.messages import Charge, Message, Usage
-from marvin_server.providers.base import Provider
-from marvin_server.providers.selection import Choice, fallbacks
-from marvin_server.session import models
-from marvin_server.session.models import ModelFacts
+from marvin_server.agent.recovery import Recovery
+from marvin_server.events import Event
+from marvin_server.providers.selection import Choice
+from marvin_server.session.ledger import Ledger
 from marvin_server.session.session import Session
-from marvin_server.session.store import Store
+from marvin_server.session.store import SessionRecord, Store
 from marvin_server.session.toolbox import SessionToolbox
+from marvin_server.session.trust import Acceptances, Trust
 from marvin_server.session.usage import Tally
 from marvin_server.settings import Settings
 from marvin_server.tools.base import ToolContext
 from marvin_server.tools.registry import Registry
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.process import Processes
+from marvin_server.workspace.sandbox_session import Access, SessionSandbox
 from marvin_server.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from marvin_server.agent.rules import Rules
 
 
 class OpenSession(Struct, frozen=True):
-    """A session with what its front-end has to know and to end: the processes that it started, and what it used."""
+    """A session with what its front-end has to know and to end: the processes that it started, and what it used.
+    ``warnings`` are lines for the person about tools and rules that were left out."""
 
     session: Session
     processes: Processes
     tally: Tally
     registry: Registry
+    sandbox: SessionSandbox | None
+    warnings: tuple[str, ...] = ()
 
 
 def open_session(
@@ -60,72 +68,98 @@ def open_session(
     )
     store.own(record.id)
     history = store.history(record.id) if resume is not None else []
-    before = Tally(store.usage(record.id) if resume is not None else ())
+    ledger = Ledger(settings, store, record.id, choice, Tally(store.usage(record.id) if resume is not None else ()))
     registry = Registry.load(settings.paths.cache, settings.paths.tools)
-    workspace = Workspace(Root(directory))
+    rules = _rules(settings, registry)
+    readonly = settings.readonly or settings.mode == "plan"
+    workspace = Workspace(Root(directory, guard=rules.guard if rules else None))
     processes = Processes()
-    tally = Tally()
-    toolbox = SessionToolbox(registry, tally, settings.tools, readonly=settings.readonly)
+    sandbox = _sandbox(settings, workspace)
+    toolbox = SessionToolbox(registry, ledger.tally, settings.tools, store, record.cwd, readonly=readonly)
     context = ToolContext(
         workspace=workspace,
         session=toolbox,
         processes=processes,
         environ=settings.child_environ(),
         emit=lambda _: None,
+        sandbox=sandbox,
+        checks=settings.checks,
+        web_allow=settings.web_allow,
     )
-    policy = Policy(settings.approve, readonly=settings.readonly)
+    judge = Judge(Policy(settings.approve, readonly, settings.mode), rules, _began(record))
     permissions = Permissions()
+    trust = Trust(
+        workspace,
+        Acceptances(settings.paths.trust(settings.profile)),
+        permissions,
+        trusting=settings.trust,
+        can_be_asked=settings.approve is None,
+    )
     redact = settings.redactor()
 
-    choices = {(provider.name, provider.model): choice}
-
-    def going_on(made: Choice) -> Provider:
-        """The provider to go on with: one that was made before serves again. Raises as ``check_price`` does."""
-        models.check_price(settings, made)
-        return choices.setdefault((made.provider.name, made.provider.model), made).provider
-
-    def larger(asked: Provider) -> Larger | None:
-        found = models.larger(settings, choices[asked.name, asked.model])
-        return found and Larger(going_on(found), models.facts(settings, found, found.provider.model).context)
-
-    ways = Ways(lambda: [lambda make=make: going_on(make()) for make in fallbacks(settings)], larger)
-
-    async def account(asked: Provider, message: Message) -> Charge:
-        made = choices[asked.name, asked.model]
-        model, usage = message.model or asked.model, (message.usage or Usage()).plausible
-        charge = Charge(0.0 if made.free else None)
-        if message.usage is not None:
-            charge = await asyncio.to_thread(models.charge, settings, made, usage, model, asked.model)
-        tally.add(asked.name, model, usage, charge)
-        store.record_usage(record.id, asked.name, model, usage, charge)
-        return charge
-
-    async def abilities(asked: Provider) -> ModelFacts:
-        return await asyncio.to_thread(models.facts, settings, choices[asked.name, asked.model], asked.model)
-
-    def spent() -> bool:
-        limit = settings.max_cost
-        unpriced = any(row.unpriced for row in (*before.rows, *tally.rows))
-        return limit is not None and (unpriced or before.cost + tally.cost >= limit)
+    async def before_turn(emit: Callable[[Event], None]) -> bool:
+        goes_on = await trust.settle(emit)
+        toolbox.switch_on(trust.settings.tools)
+        return goes_on
 
     def agent() -> Agent:
         inputs = Inputs(
             lambda: system_prompt(
                 working_dir=str(workspace.directory),
                 other_toolsets=toolbox.others(),
-                readonly=settings.readonly,
+                readonly=readonly,
                 schema=output_schema,
+                project=[(file.path, file.text) for file in trust.instructions],
             ),
             toolbox.specs,
             session.take_steering,
-            abilities,
+            ledger.abilities,
             output_schema,
-            settings.thinking,
+            settings.thinking or trust.settings.thinking,
         )
-        limits = Limits(settings.max_rounds or rounds, spent)
-        recovery = Recovery(provider, ways)
-        runner = CallRunner(registry, context, policy, permissions, redact)
-        return Agent(recovery, runner, inputs, limits, account)
+        most = settings.max_rounds or rounds
+        limits = Limits(min(most, trust.settings.max_rounds or most), ledger.is_spent)
+        recovery = Recovery(provider, ledger.ways)
+        runner = CallRunner(registry, context, Gate(registry, judge, permissions), redact)
+        return Agent(recovery, runner, inputs, limits, ledger.book)
 
-    session = Session(store, record.id, history, permissions, agent, provider=provider.name, model=provider.model)
-    return OpenSession(session, processes, tally, registry)
+    session = Session(
+        store,
+        record.id,
+        history,
+        permissions,
+        agent,
+        provider=provider.name,
+        model=provider.model,
+        before_turn=before_turn,
+    )
+    warnings = (*registry.warnings, *(rules.warnings if rules else ()))
+    return OpenSession(session, processes, ledger.tally, registry, sandbox, warnings)
+
+
+def _sandbox(settings: Settings, workspace: Workspace) -> SessionSandbox | None:
+    """The sandbox for the session's commands: with network where a person, or a rule of theirs, approves each."""
+    if settings.sandbox == "off":
+        return None
+    paths, network = settings.paths, settings.sandbox_network
+    access = Access(
+        root=lambda: workspace.root.path,
+        more_roots=settings.sandbox_roots,
+        secrets=(paths.config, paths.data, paths.state),
+        network=settings.approve != "all" if network is None else network,
+    )
+    return SessionSandbox(access, settings.environ, paths.cache / "sandbox", required=settings.sandbox == "on")
+
+
+def _rules(settings: Settings, registry: Registry) -> "Rules | None":
+    """The person's rules, None when there are none."""
+    if not settings.permissions:
+        return None
+    from marvin_server.agent.rules import Rules
+
+    return Rules(settings.permissions, registry.entries)
+
+
+def _began(record: SessionRecord) -> float:
+    """When the session began, in seconds since the epoch; a second earlier, as clocks of file systems are coarse."""
+    return datetime.fromisoformat(record.created_at).timestamp() - 1

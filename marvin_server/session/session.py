@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
@@ -58,7 +58,8 @@ class Subscription:
 class Session:
     """A persisted conversation in one workspace.
 
-    ``agent`` makes the agent for one turn. ``submit``, ``answer``, ``cancel`` and ``subscribe`` are its only entries;
+    ``agent`` makes the agent for one turn; ``before_turn`` is awaited first, may emit events, and says whether the turn
+    goes on. ``submit``, ``answer``, ``cancel`` and ``subscribe`` are its only entries;
     a subscriber that is slow, or leaves, never stops a turn.
     """
 
@@ -72,12 +73,14 @@ class Session:
         *,
         provider: str,
         model: str,
+        before_turn: Callable[[Callable[[Event], None]], Awaitable[bool]],
     ) -> None:
         self.id = session_id
         self._store = store
         self._history = history
         self._permissions = permissions
         self._agent = agent
+        self._before_turn = before_turn
         self._provider = provider
         self._model = model
         self._seq = 0
@@ -111,9 +114,12 @@ class Session:
             raise UsageError("a turn is running: wait for it, cancel it, or queue the prompt")
         return turn_id
 
-    def answer(self, permission_id: str, decision: Decision, by: str = "person") -> bool:
-        """Settle a permission question; False when it is settled already: the first answer wins."""
-        return self._permissions.answer(permission_id, decision, by)
+    def answer(self, permission_id: str, decision: Decision, by: str = "person", command: str | None = None) -> bool:
+        """Settle a permission question; False when it is settled already: the first answer wins.
+
+        ``command`` goes with ``allow_edited``: what runs instead, exactly as it is, unless a deny rule forbids it.
+        """
+        return self._permissions.answer(permission_id, decision, by, command)
 
     def cancel(self) -> bool:
         """End the running turn, keeping what arrived; False when none runs."""
@@ -170,6 +176,9 @@ class Session:
         """Drive the agent and keep what it says; ``end`` holds how the turn ended."""
         turn_id = end[0].turn_id
         try:
+            if not await self._before_turn(self._publish):
+                end[0] = TurnFinished(turn_id, "denied", Usage())
+                return
             async with aclosing(self._agent().run(turn_id, answered(self._history))) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished):

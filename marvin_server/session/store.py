@@ -14,11 +14,12 @@ from msgspec import Struct, to_builtins
 
 from marvin_server.errors import StoreError
 from marvin_server.messages import Charge, Message, Usage, new_id
-from marvin_server.session import transcript
+from marvin_server.session import steps, transcript
+from marvin_server.session.steps import Steps
 from marvin_server.session.transcript import storable
 from marvin_server.session.usage import ModelUsage
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = (
     """CREATE TABLE sessions (
         id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
@@ -34,12 +35,13 @@ _SCHEMA = (
         session_id TEXT NOT NULL REFERENCES sessions (id), provider TEXT NOT NULL, model TEXT NOT NULL,
         input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
         cost REAL, at TEXT NOT NULL, saved REAL)""",
+    steps.TABLE,
     # The row ids are those of entries.
     "CREATE VIRTUAL TABLE entry_text USING fts5 (text)",
     f"PRAGMA user_version = {_VERSION}",
 )
 # From each version to the next.
-_UPGRADES = ("ALTER TABLE usage ADD COLUMN saved REAL",)
+_UPGRADES = ("ALTER TABLE usage ADD COLUMN saved REAL", steps.TABLE)
 _RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, head, parent_id,
     (SELECT count(*) FROM entries WHERE session_id = sessions.id AND kind = 'message') FROM sessions"""
 _BUSY_SECONDS = 5.0
@@ -79,11 +81,13 @@ class Store:
 
     Several processes may use one file at the same time. One ``Store`` may be used from any thread, by one at a time.
     Every method raises ``StoreError`` when the file cannot be used; nothing of the failed call is then in it.
+    ``steps`` are the changes to workspaces that can be undone.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
         self._db = connection
+        self.steps = Steps(connection, self._rows, self._transaction)
         self._owned: int | None = None
 
     @classmethod
@@ -227,13 +231,15 @@ class Store:
             raise StoreError(f"{prefix!r} is the start of several sessions: {listed}{'; …' if rows[5:] else ''}")
         return SessionRecord(*rows[0])
 
-    def search(self, query: str, limit: int = 20) -> list[Hit]:
-        """The messages whose text has words that start with all those of ``query``, best first (bm25)."""
+    def search(self, query: str, limit: int = 20, cwd: str | None = None) -> list[Hit]:
+        """The messages whose text has words that start with all those of ``query``, best first (bm25); only those in
+        sessions of ``cwd``, when it is given."""
         rows = self._rows(
             """SELECT session_id, entries.id, title, snippet(entry_text, 0, '', '', '…', 16)
             FROM entry_text JOIN entries ON seq = entry_text.rowid JOIN sessions ON sessions.id = session_id
-            WHERE entry_text MATCH ? ORDER BY bm25(entry_text), seq DESC LIMIT ?""",
+            WHERE entry_text MATCH ? AND ? IN (cwd, '') ORDER BY bm25(entry_text), seq DESC LIMIT ?""",
             _terms(query),
+            storable(cwd or ""),
             limit,
         )
         return [Hit(session_id, entry_id, title, " ".join(text.split())) for session_id, entry_id, title, text in rows]

@@ -3,17 +3,22 @@
 from collections.abc import Mapping, Sequence
 
 from marvin_server.messages import ToolSpec
+from marvin_server.session.store import Store
 from marvin_server.session.usage import Tally
 from marvin_server.tools.base import ToolEntry
 from marvin_server.tools.registry import Registry
 
 
 class SessionToolbox:
-    """The ``tools.base.Toolbox`` of one session. ``wanted`` is the setting ``tools``."""
+    """The ``tools.base.Toolbox`` of one session. ``wanted`` is the setting ``tools``; ``cwd`` is where it works."""
 
-    def __init__(self, registry: Registry, tally: Tally, wanted: Sequence[str], *, readonly: bool) -> None:
+    def __init__(
+        self, registry: Registry, tally: Tally, wanted: Sequence[str], store: Store, cwd: str, *, readonly: bool
+    ) -> None:
         self._registry = registry
         self._tally = tally
+        self._store = store
+        self._cwd = cwd
         self._active = list(registry.select(wanted))
         self._readonly = readonly
 
@@ -47,6 +52,17 @@ class SessionToolbox:
             return "\n".join(["No tool fits. Toolsets that are not on:", *(f"- {n}: {o}" for n, o in others.items())])
         return "Every toolset is on already."
 
+    def switch_on(self, wanted: Sequence[str]) -> None:
+        """Switch on the toolsets that ``wanted`` means, as the setting ``tools`` does."""
+        self._active += [name for name in self._registry.select(wanted) if name not in self._active]
+
     def usage(self) -> str:
         """Tokens and money of this session so far."""
         return self._tally.report()
+
+    def search_history(self, query: str) -> list[str]:
+        """What was said in sessions of this workspace, the best fit first; never in those of another one."""
+        return [
+            f"session {hit.session_id} ({hit.title or 'untitled'}): {hit.snippet}"
+            for hit in self._store.search(query, cwd=self._cwd)
+        ]

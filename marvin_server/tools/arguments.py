@@ -99,7 +99,10 @@ def example(entry: ToolEntry) -> str:
 
 
 def _object(entry: ToolEntry, text: str) -> dict[str, Any]:
-    """The JSON object in ``text``; a JSON string is opened once, since models encode twice by mistake."""
+    """The JSON object in ``text``; a JSON string is opened once, since models encode twice by mistake.
+
+    A bare ``*** Begin Patch`` is the argument ``patch`` of a tool that has one.
+    """
     if not text.strip():
         return {}
     try:
@@ -109,6 +112,8 @@ def _object(entry: ToolEntry, text: str) -> dict[str, Any]:
             text = value
             value = json.loads(value, strict=False) if value.strip() else {}
     except (ValueError, RecursionError):
+        if _is_bare_patch(entry, text):
+            return {"patch": text}
         raise _unreadable(entry, text) from None
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
@@ -116,8 +121,6 @@ def _object(entry: ToolEntry, text: str) -> dict[str, Any]:
 
 
 def _unreadable(entry: ToolEntry, text: str) -> ToolError:
-    if entry.name == "apply_patch" and "*** Begin Patch" in text:
-        return _wrong(entry, ["'*** Begin Patch' is not read here: send path, old_str and new_str, one edit per call."])
     if _is_cut_off(text):
         problem = f"The arguments were cut off after {len(text)} characters, so nothing was done. Send less at once"
         if entry.name in {"create_file", "append_file"}:
@@ -126,6 +129,12 @@ def _unreadable(entry: ToolEntry, text: str) -> ToolError:
     else:
         problem = f"The arguments are not valid JSON: {_cut(text)}"
     return _wrong(entry, [problem])
+
+
+def _is_bare_patch(entry: ToolEntry, text: str) -> bool:
+    """Whether ``text`` is a patch itself; one within JSON that is broken is not, as it may have been cut off."""
+    is_json = text.lstrip().startswith(("{", "[", '"'))
+    return "patch" in entry.parameters.get("properties", {}) and "*** Begin Patch" in text and not is_json
 
 
 def _is_cut_off(text: str) -> bool:
@@ -153,7 +162,7 @@ def _wrong(entry: ToolEntry, problems: Iterable[str]) -> ToolError:
         f"Wrong arguments for {entry.name}. {' '.join(problems)}\nFields: {known or 'none'}.\n"
         f"A correct call: {example(entry)}"
     )
-    return ToolError(_HALF_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", text))
+    return ToolError(_HALF_CHARACTER.sub("\ufffd", text))
 
 
 def _cut(text: str) -> str:

@@ -1,7 +1,7 @@
 """What a tool is: a ``Params`` model and one decorated async function in a file of its own."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from marvin_server.workspace.process import Processes
+    from marvin_server.workspace.sandbox_session import SessionSandbox
     from marvin_server.workspace.workspace import Workspace
 
 P = TypeVar("P", bound="BaseModel")
@@ -29,15 +30,27 @@ class Toolbox(Protocol):
         """Tokens and money of this session, as lines for the model."""
         ...
 
+    def search_history(self, query: str) -> list[str]:
+        """Lines from the sessions of this workspace that have words beginning with all those of ``query``."""
+        ...
+
 
 class ToolContext(Struct, frozen=True):
-    """All that a tool may use. ``emit`` shows text while the tool runs; ``environ`` is for child processes."""
+    """All that a tool may use. ``emit`` shows text while the tool runs; ``environ`` is for child processes.
+
+    ``checks`` maps file name patterns to the commands that check such files, from the person's own settings.
+    Commands that a model or a project has a say in run in the ``sandbox``; None is the person's wish to go without.
+    ``web_allow`` names hosts that the web tools may read wherever they are.
+    """
 
     workspace: "Workspace"
     processes: "Processes"
     session: Toolbox
     environ: Mapping[str, str]
     emit: Callable[[str], None]
+    checks: Mapping[str, str] = {}
+    sandbox: "SessionSandbox | None" = None
+    web_allow: tuple[str, ...] = ()
 
 
 class ToolOutput(Struct, frozen=True):
@@ -68,7 +81,8 @@ class ToolEntry(Struct, frozen=True):
 class Tool(Struct, frozen=True):
     """A loaded tool: its function and the model of its arguments.
 
-    ``title`` puts a call into a few words for the screen; ``command`` shows exactly what a call would execute.
+    ``title`` puts a call into a few words for the screen; ``command`` shows exactly what a call would execute;
+    ``paths`` names the files and folders that it is about.
     """
 
     name: str
@@ -78,6 +92,7 @@ class Tool(Struct, frozen=True):
     run: "Callable[[Any, ToolContext], Awaitable[str | ToolOutput]]"
     title: Callable[[Any], str] | None = None
     command: Callable[[Any, ToolContext], Command] | None = None
+    paths: Callable[[Any], Sequence[str]] | None = None
 
 
 def tool(
@@ -85,16 +100,17 @@ def tool(
     effect: Effect,
     title: Callable[[P], str] | None = None,
     command: Callable[[P, ToolContext], Command] | None = None,
+    paths: Callable[[P], Sequence[str]] | None = None,
 ) -> Callable[[Callable[[P, ToolContext], Awaitable[str | ToolOutput]]], Tool]:
     """Make a tool of ``async def name(params: Params, context: ToolContext) -> str | ToolOutput``.
 
     The function's name is the tool's, its docstring the description that the model reads, and its ``Params`` (a
-    pydantic model) the arguments; a parameter called ``path`` names the file or folder that a call is about. Without
-    ``title`` the screen shows the name and the path.
+    pydantic model) the arguments; a parameter called ``path`` names the file or folder that a call is about, unless
+    ``paths`` names them. Without ``title`` the screen shows the name and the paths.
     """
 
     def decorate(run: Callable[[P, ToolContext], Awaitable[str | ToolOutput]]) -> Tool:
         params = inspect.get_annotations(run, eval_str=True)["params"]
-        return Tool(run.__name__, effect, inspect.getdoc(run) or "", params, run, title, command)
+        return Tool(run.__name__, effect, inspect.getdoc(run) or "", params, run, title, command, paths)
 
     return decorate

@@ -20,7 +20,8 @@ from marvin_server.tools.base import Tool, ToolContext, ToolEntry, ToolOutput
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-CORE = ("files", "search", "shell", "git", "notes", "workspace", "session", index.USER_TOOLSET)
+_CHANGED = re.compile(r"^\+\+\+ b/(.+?)\t?$", re.MULTILINE)
+CORE = ("files", "search", "shell", "git", "web", "notes", "workspace", "session", index.USER_TOOLSET)
 
 
 class PreparedCall(Struct, frozen=True):
@@ -109,7 +110,8 @@ class Registry:
         """
         try:
             if prepared.entry.toolset != index.USER_TOOLSET:
-                return _output(await prepared.tool.run(prepared.params, context))
+                output = _output(await prepared.tool.run(prepared.params, context))
+                return await _checked(output, context) if prepared.entry.effect == "edit" else output
             from marvin_server.tools.foreign import printing_to_stderr
 
             return _output(await printing_to_stderr(lambda: prepared.tool.run(prepared.params, context)))
@@ -152,7 +154,8 @@ def _prepared(call: ToolCall, entry: ToolEntry, tool: Tool, values: dict[str, An
     except ValidationError as error:
         raise arguments.explain(entry, error.errors()) from None
     path: object = getattr(params, "path", None)
-    locations = (path,) if isinstance(path, str) else ()
+    named = (path,) if isinstance(path, str) else ()
+    locations = tuple(tool.paths(params)) if tool.paths else named
     title = tool.title(params) if tool.title else " ".join([tool.name, *locations])
     show = tool.command
     return PreparedCall(
@@ -180,6 +183,17 @@ def _output(result: object) -> ToolOutput:
         raise TypeError(f"it returned {type(result).__name__}, not text")
     json.dumps(to_builtins(output.details))
     return replace(output, text=readable(output.text))
+
+
+async def _checked(output: ToolOutput, context: ToolContext) -> ToolOutput:
+    """The output of an edit, with what the person's checks find in the files that its diff names."""
+    if not context.checks or output.status != "ok":
+        return output
+    from marvin_server.tools.shell.diagnostics import after_edit
+
+    changed: list[str] = _CHANGED.findall(str(output.details.get("diff", "")))
+    findings = await after_edit(changed, context)
+    return replace(output, text=f"{output.text}\n{findings}") if findings else output
 
 
 def _refusal(text: str) -> ToolOutput:

@@ -6,7 +6,7 @@ import os
 import posixpath
 import stat
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -26,6 +26,10 @@ _REFUSALS = {
 }
 
 
+# Why a path, relative to the root and without links, needs a question before it is read or (True) written.
+Guard = Callable[[str, bool], str | None]
+
+
 class Root:
     """A folder that is opened once; paths are relative to it, ``/`` between names.
 
@@ -38,18 +42,36 @@ class Root:
     The descriptor closes with the last view of the root.
     """
 
-    def __init__(self, path: Path, opener: Opener | None = None) -> None:
-        """Open the folder ``path``; ``opener`` overrides how paths are opened beneath it. Raises OSError."""
+    def __init__(self, path: Path, opener: Opener | None = None, guard: Guard | None = None) -> None:
+        """Open the folder ``path``. ``opener`` overrides how paths are opened beneath it; ``guard`` names more paths
+        that need a question. Raises OSError."""
         self.path = path.resolve(strict=True)
+        self.guard = guard
         self._folder = _Folder(os.open(self.path, _FOLDER | os.O_CLOEXEC))
         self._opener = opener
         self._permitted: tuple[str, ...] = ()
+        self._watchers: list[Callable[[str], None]] = []
+
+    @contextmanager
+    def watched(self, watcher: Callable[[str], None]) -> Generator[None]:
+        """While the block runs, tell ``watcher`` of every file that may be made, changed or deleted through any view of
+        this root: its true path, before anything is done."""
+        self._watchers.append(watcher)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watcher)
 
     def permitting(self, path: str) -> "Root":
         """A view of this one that may also use the protected ``path``, and make the folders above it."""
         view = copy.copy(self)
         view._permitted = (*self._permitted, path)
         return view
+
+    def protection(self, path: str, *, writing: bool) -> str | None:
+        """Why the true ``path`` needs a question first, or None when it needs none."""
+        reason = protection(path, writing=writing)
+        return reason or (self.guard and self.guard(path, writing))
 
     def close(self) -> None:
         """Close the folder for all views; nothing can be opened afterwards."""
@@ -132,11 +154,51 @@ class Root:
                 raise
             _sync(folder.fd)
 
+    def exists(self, path: str) -> bool:
+        """Whether there is anything called ``path``, if only a symbolic link that leads nowhere; nobody is asked."""
+        try:
+            return self.link(path) is not None or bool(self.stat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def check_writable(self, path: str) -> None:
+        """Raise what writing to ``path`` would raise before anything is done, whether there is such a file or not."""
+        try:
+            with self._opened(path, NAME_ONLY, writing=True):
+                return
+        except FileNotFoundError:
+            with suppress(FileNotFoundError), self._parent(path):
+                return
+
+    def rename(self, source: str, target: str) -> None:
+        """Give the file ``source`` the name ``target``, whatever had it; of a symbolic link, the link is renamed."""
+        with self._parent(source) as (folder, name), self._parent(target) as (new_folder, new_name):
+            os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
+            _sync(new_folder)
+            _sync(folder)
+
+    def hard_link(self, source: str, target: str) -> None:
+        """Give the file ``source`` the second name ``target``, which must be free: else FileExistsError."""
+        with self._parent(source) as (folder, name), self._parent(target) as (new_folder, new_name):
+            os.link(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder, follow_symlinks=False)
+            _sync(new_folder)
+
+    def make_link(self, path: str, target: str) -> None:
+        """Make the symbolic link ``path``, which must be free. Whatever ``target`` is: nobody follows it here."""
+        with self._parent(path) as (folder, name):
+            os.symlink(target, name, dir_fd=folder)
+            _sync(folder)
+
     def remove(self, path: str) -> None:
         """Delete the file ``path``; of a symbolic link, the link."""
         with self._parent(path) as (folder, name):
             os.unlink(name, dir_fd=folder)
             _sync(folder)
+
+    def remove_directory(self, path: str) -> None:
+        """Delete the empty folder ``path``."""
+        with self._parent(path) as (folder, name):
+            os.rmdir(name, dir_fd=folder)
 
     def _is_folder(self, path: str) -> bool:
         """Whether the folder ``path`` exists. Raises NotADirectoryError when a file is in its place."""
@@ -203,10 +265,13 @@ class Root:
         """Raise PermissionNeeded for the file at ``true``, or for the protected name that leads to it."""
         _refuse_tickets(named, true)
         for path in (true, posixpath.normpath(named)):
-            if reason := protection(path, writing=writing):
+            if reason := self.protection(path, writing=writing):
                 if not any(f"{permitted}/".startswith(f"{path}/") for permitted in self._permitted):
                     raise PermissionNeeded("protected_path", path, reason)
-                return
+                break
+        if writing:
+            for watcher in self._watchers:
+                watcher(true)
 
 
 class _Folder:

@@ -22,10 +22,12 @@ _PAUSE = 0.005
 class Descendants(Protocol):
     """The processes of the one command whose environment has ``tag`` in its variable ``TAG``.
 
-    ``leader`` is the pid of the command itself, which leads a session of its own, once it runs.
+    ``leader`` is the pid of the command itself, which leads a session of its own, once it runs. With ``has_leader`` it
+    is a sandbox's instead: all others are killed when it ends, so it is not asked to.
     """
 
     leader: int | None
+    has_leader: bool
 
     def __init__(self, tag: str) -> None: ...
 
@@ -49,6 +51,7 @@ class TaggedProcesses:
 
     def __init__(self, tag: str) -> None:
         self.leader: int | None = None
+        self.has_leader = False
         self._tag = tag.encode()
         self._adoption = adoption()
         self._ended: set[int] = set()
@@ -58,7 +61,7 @@ class TaggedProcesses:
             with closing(_Stopped(self._find())) as processes:
                 if not (count := processes.count):
                     return 0
-                processes.send(signal.SIGTERM)
+                processes.send(signal.SIGTERM, but=self.leader if self.has_leader else None)
                 processes.send(signal.SIGCONT)
                 await processes.gone(_GRACE)
             bound = time.monotonic() + _BOUND
@@ -130,6 +133,7 @@ class ProcessGroup:
 
     def __init__(self, tag: str) -> None:
         self.leader: int | None = None
+        self.has_leader = False
 
     async def end(self) -> int:
         """As ``Descendants.end``, but the group counts as one."""
@@ -167,22 +171,24 @@ class _Stopped:
 
     def __init__(self, pids: Iterable[int]) -> None:
         self.count = 0
-        self._open: list[int] = []
+        self._open: dict[int, int] = {}
         for pid in pids:
             self.count += 1
             with suppress(ProcessLookupError):
                 handle = os.pidfd_open(pid)
                 try:
                     signal.pidfd_send_signal(handle, signal.SIGSTOP)
-                    self._open.append(handle)
+                    self._open[handle] = pid
                 except OSError as error:
                     self.count -= isinstance(error, PermissionError)
                     os.close(handle)
 
-    def send(self, number: signal.Signals) -> None:
-        for handle in self._open:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(handle, number)
+    def send(self, number: signal.Signals, *, but: int | None = None) -> None:
+        """Send a signal to all, ``but`` to the one with this pid not."""
+        for handle, pid in self._open.items():
+            if pid != but:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, number)
 
     def close(self) -> None:
         for handle in self._open:

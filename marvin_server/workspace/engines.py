@@ -1,8 +1,9 @@
 """What finds matches: ripgrep where it is installed, else ``line_search``, asked alike and read alike.
 
-Each answers two questions. *Which files* is asked by name, and its answer is a hint: a name may lead elsewhere by the
-time that it is opened. *Which lines* is asked of files that are open already, as /dev/fd/N, and answered with numbers
-only, so that the longest line costs nothing; the text is read from the open file.
+Each answers two questions. *Which files* is asked by name (ripgrep about a whole folder at once, which it walks as
+``listing.walk`` does); its answer is a hint, since a name may lead elsewhere by the time that it is opened. *Which
+lines* is asked of files that are open already, as /dev/fd/N, and answered with numbers only, so that the longest line
+costs nothing; the text is read from the open file.
 """
 
 import os
@@ -14,21 +15,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from marvin_server.workspace import line_search
+from marvin_server.workspace.listing import UNLISTED
 
-_RG = ("--no-config", "--no-messages", "--no-ignore", "--no-mmap", "--crlf", "--text", "--color=never", "--threads=1")
+# ripgrep keeps the longest line in memory. Where it gets no more of it, it refuses, and ``line_search`` takes over.
+_BOUNDED = ("/bin/sh", "-c", 'ulimit -d 600000 2>/dev/null; exec "$@"', "sh")
+_RG = ("--no-config", "--no-messages", "--no-mmap", "--crlf", "--text", "--color=never")
+_RG_NAMED = (*_RG, "--no-ignore", "--threads=1")
+_RG_BENEATH = (*_RG, "--hidden", *(f"--glob=!{name}" for name in UNLISTED))
+_RG_NAMES = ("--files-with-matches", "--null")
 _RG_LINES = (
     *("--with-filename", "--no-heading", "--line-number", "--column", "--byte-offset", "--no-context-separator"),
     "--max-columns=1",
 )
+# ripgrep's \A is the beginning of its buffer, not of a line, and nothing matches after its $ where lines end in CR LF.
+_ODD_ANCHOR = re.compile(r"\\A|(?<!\\)\$(?![)|\]]|\Z)")
 # ripgrep leaves out the column of a match that is empty and at the line's end.
 _SPOT = re.compile(r"/dev/fd/(\d+)(?::(\d+):(?:(\d+):)?(\d+):|-(\d+)-(\d+)-)")
 
 
 class Engine(Struct, frozen=True):
-    """A program that can search: the beginnings of its two command lines, which end with the files."""
+    """A program that can search: the beginnings of its command lines, which end with the files.
+
+    ``beneath`` asks which files in the folder that ends it; an engine without it has to be told their names.
+    """
 
     which_files: Sequence[str]
     which_lines: Sequence[str]
+    beneath: Sequence[str] = ()
 
 
 class Spot(Struct, frozen=True):
@@ -57,11 +70,16 @@ def engines(
     ``limit`` is how many matching lines of a file are of interest, ``context`` how many lines around each.
     """
     rg = shutil.which("rg", path=environ.get("PATH", os.defpath))
-    if rg and r"\A" not in expression:  # ripgrep's \A is the beginning of its buffer, not of a line
+    if rg and not _ODD_ANCHOR.search(expression):
         case = "--ignore-case" if ignore_case else "--case-sensitive"
         what = (case, f"--regexp=(?:{expression})", "--")
         reach = (f"--context={context}", f"--max-count={limit}")
-        yield Engine((rg, *_RG, "--files-with-matches", "--null", *what), (rg, *_RG, *_RG_LINES, *reach, *what))
+        start = (*_BOUNDED, rg)
+        yield Engine(
+            (*start, *_RG_NAMED, *_RG_NAMES, *what),
+            (*start, *_RG_NAMED, *_RG_LINES, *reach, *what),
+            (*start, *_RG_BENEATH, *_RG_NAMES, *what),
+        )
     script = (sys.executable, "-I", "-S", line_search.__file__)
     what = (str(int(ignore_case)), expression)
     yield Engine((*script, "files", "0", "1", *what), (*script, "lines", str(context), str(limit), *what))

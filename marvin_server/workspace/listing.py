@@ -1,9 +1,11 @@
 """What is in the workspace: an ignore-aware walk, a tree for people and models, and a short list for error messages."""
 
+import errno
 import os
 import stat
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from msgspec import Struct
 
@@ -37,18 +39,17 @@ def tree(root: Root, path: str = ".", depth: int = 3, limit: int = 200) -> str:
     """The folder ``path`` as an indented list: folders first, as ``name/``, to ``depth`` levels and ``limit`` lines.
 
     A folder whose content is left out says how many entries it has; shallow folders are opened before deep ones.
+    Only folders that show are looked into, so that a large tree takes no longer than a small one.
     It leaves out what ``walk`` leaves out, and raises the same.
     """
     base = () if (place := root.place(path)) == "." else tuple(place.split("/"))
-    content: dict[tuple[str, ...], list[_Entry]] = {base: []}
-    for entry in _entries(root, path, depth + 1):
-        content.setdefault(entry.names[:-1], []).append(entry)
-    for entries in content.values():
-        entries.sort(key=lambda entry: (not entry.is_folder, entry.names))
-    opened = _opened_folders(base, content, depth, limit)
-    lines = _lines(base, content, opened)
-    if len(lines) > limit:
-        lines[limit:] = [f"… {_count(len(lines) - limit, 'more ')}"]
+    folders = _Folders(root)
+    folders.entries(base, path)
+    opened = _opened_folders(base, folders, depth, limit)
+    lines = list(islice(_lines(base, folders, opened), limit))
+    hidden = sum(len(folders.entries(names)) for names in opened) - len(lines)
+    if hidden:
+        lines.append(f"… {_count(hidden, 'more ')}")
     return "\n".join(lines) or "(empty)"
 
 
@@ -84,40 +85,56 @@ def names(root: Root, path: str) -> list[str]:
         os.close(fd)
 
 
-def _opened_folders(
-    base: tuple[str, ...], content: dict[tuple[str, ...], list[_Entry]], depth: int, limit: int
-) -> set[tuple[str, ...]]:
+class _Folders:
+    """What is in folders, each looked into when it is first asked for: folders first, then by name."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._known: dict[tuple[str, ...], list[_Entry]] = {}
+
+    def entries(self, names: tuple[str, ...], path: str | None = None) -> list[_Entry]:
+        """The entries of a folder by the names on its way; none of one that cannot be listed, unless a ``path`` that
+        the caller wrote names it: that raises ToolError."""
+        if (known := self._known.get(names)) is None:
+            try:
+                known = _entries(self._root, path or "/".join(names) or ".", 1)
+            except ToolError:
+                if path is not None:
+                    raise
+                known = []
+            known.sort(key=lambda entry: (not entry.is_folder, entry.names))
+            self._known[names] = known
+        return known
+
+
+def _opened_folders(base: tuple[str, ...], folders: _Folders, depth: int, limit: int) -> set[tuple[str, ...]]:
     """The folders whose content fits: breadth first, each whole or not at all; ``base`` always."""
     opened = {base}
-    room = limit - len(content[base])
-    waiting = deque(content[base])
-    while waiting:
+    room = limit - len(folders.entries(base))
+    waiting = deque(folders.entries(base))
+    while waiting and room > 0:
         entry = waiting.popleft()
-        inside = content.get(entry.names, [])
-        if len(entry.names) - len(base) < depth and len(inside) <= room:
-            opened.add(entry.names)
-            room -= len(inside)
-            waiting.extend(inside)
+        if entry.is_folder and len(entry.names) - len(base) < depth:
+            inside = folders.entries(entry.names)
+            if len(inside) <= room:
+                opened.add(entry.names)
+                room -= len(inside)
+                waiting.extend(inside)
     return opened
 
 
-def _lines(
-    base: tuple[str, ...], content: dict[tuple[str, ...], list[_Entry]], opened: set[tuple[str, ...]]
-) -> list[str]:
-    lines: list[str] = []
-    waiting = content[base][::-1]
+def _lines(base: tuple[str, ...], folders: _Folders, opened: set[tuple[str, ...]]) -> Iterator[str]:
+    waiting = folders.entries(base)[::-1]
     while waiting:
         entry = waiting.pop()
         line = "  " * (len(entry.names) - len(base) - 1) + printable(entry.names[-1])
-        inside = content.get(entry.names, [])
         if not entry.is_folder:
-            lines.append(line)
-        elif entry.names in opened or not inside:
-            lines.append(f"{line}/")
-            waiting += inside[::-1]
+            yield line
+        elif entry.names in opened or not (inside := folders.entries(entry.names)):
+            yield f"{line}/"
+            waiting += folders.entries(entry.names)[::-1]
         else:
-            lines.append(f"{line}/ ({_count(len(inside))})")
-    return lines
+            yield f"{line}/ ({_count(len(inside))})"
 
 
 def _count(number: int, kind: str = "") -> str:
@@ -164,6 +181,11 @@ def _walked(root: Root, place: str, depth: int | None) -> tuple[list[tuple[str, 
             has_undecodable = True
         except OSError:
             continue
+        except BaseException as error:
+            # The walker panics, which is no Exception, when a folder is swapped for something else beneath it.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise OSError(errno.EAGAIN, "it is being changed at this moment; try again") from None
         else:
             if relative:
                 found.append((*above, *relative.split("/")))

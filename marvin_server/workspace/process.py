@@ -4,10 +4,12 @@ import asyncio
 import codecs
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,8 +18,15 @@ from marvin_server.messages import new_id
 from marvin_server.workspace.descendants import TAG, Descendants, best_way
 from marvin_server.workspace.orphans import adoption
 
+if TYPE_CHECKING:
+    from marvin_server.workspace.sandbox_session import SessionSandbox
+
 _SETTLE = 0.2
 _CHUNK = 65536
+_SIGNALLED = 128
+_DEADLY = frozenset(
+    {signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM}
+)
 _GUARD = """
 read -r leader
 read -r _
@@ -33,7 +42,8 @@ done
 class Completed(Struct, frozen=True):
     """How a command went.
 
-    ``exit_code`` is negative for the signal that ended the command, and None when it was stopped at its time-out.
+    ``exit_code`` is negative for the signal that ended the command, and None when it was stopped at its time-out. In
+    bubblewrap's sandbox the signals that mean a crash or a kill are known by the exit code 128 + n, others stay that.
     ``output`` is what it wrote to stdout and stderr, in order; where it was longer than the limit, a line says how
     many bytes the middle lost.
     """
@@ -62,13 +72,15 @@ class Processes:
         errors: str = "replace",
         pass_fds: Sequence[int] = (),
         limit: int = 50_000,
+        sandbox: "SessionSandbox | None" = None,
     ) -> Completed:
         """Run ``argv`` in the folder ``cwd`` (a path, or its descriptor) with exactly the variables of ``environ``.
 
         ``timeout`` is in seconds; ``emit`` gets the output as it arrives, whole characters at a time, and ends the
         command when it raises; ``errors`` says how bytes that are not UTF-8 are decoded for it. The command has the
         descriptors ``pass_fds`` and nothing to read. ``limit`` is in bytes of output, of which the first 60 % and the
-        last 40 % are kept.
+        last 40 % are kept. In a ``sandbox`` the command has no ``pass_fds``, and variables that the sandbox sets and
+        leaves out; lines at the end of the output say where it may have stood in the way.
 
         All processes that the command started are gone on return, cancellation included; when the command itself
         ends first, those that still run are ended and a last line says how many. When Marvin is killed they are
@@ -79,6 +91,10 @@ class Processes:
         output = _Output(limit, emit, errors)
         timed_out = False
         with ExitStack() as stack:
+            confined = None if sandbox is None else await sandbox.confine(stack, argv, cwd, environ)
+            if confined is not None:
+                argv, environ, pass_fds = confined.argv, confined.environ, confined.pass_fds
+                tree.has_leader = confined.has_leader
             self._live.add(tree)
             stack.callback(self._live.discard, tree)
             stack.enter_context(adoption().command())
@@ -108,9 +124,14 @@ class Processes:
             if copying.done():
                 copying.result()
             exit_code = exited.result() if exited.done() and not timed_out else None
+        if tree.has_leader and exit_code is not None and exit_code - _SIGNALLED in _DEADLY:
+            exit_code = _SIGNALLED - exit_code
         if left and not timed_out:
             processes = "1 background process was" if left == 1 else f"{left} background processes were"
             output.add_line(f"[{processes} ended]")
+        if confined is not None:
+            for line in confined.remarks(exit_code, output.kept()[0]):
+                output.add_line(line)
         text, omitted = output.kept()
         return Completed(exit_code, text, omitted, timed_out)
 

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import os
 import posixpath
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from marvin_server.workspace.line_ranges import LineRange
 from marvin_server.workspace.names import printable
 
 if TYPE_CHECKING:
+    from marvin_server.workspace.changes import Change
     from marvin_server.workspace.process import Processes
     from marvin_server.workspace.search import SearchResult
 
@@ -158,13 +159,14 @@ class Workspace:
             with documents.explained(self.root, relative, "listing"):
                 return await asyncio.to_thread(listing.tree, self.root, relative, depth)
 
-    async def apart(self, path: str, work: Callable[[], T]) -> T:
-        """The result of ``work``, which takes time in proportion to the file ``path``: in a thread when that is large.
+    async def apart(self, path: str | None, work: Callable[[], T]) -> T:
+        """The result of ``work``, which takes time in proportion to the file ``path``: in a thread when that is large,
+        and when no path says how long it may take.
 
         A cancelled one is waited for, so that no file changes behind anybody's back.
         """
         try:
-            is_small = self.root.stat(self._named(path)).st_size <= documents.SMALL
+            is_small = path is not None and self.root.stat(self._named(path)).st_size <= documents.SMALL
         except (OSError, ToolError):
             is_small = True
         if is_small:
@@ -190,6 +192,20 @@ class Workspace:
         """See ``documents.write``."""
         with self._advised():
             return documents.write(self.root, document, text)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything called ``path``."""
+        with self._advised():
+            relative = self._file(path)
+            with documents.explained(self.root, relative, "finding"):
+                return self.root.exists(relative)
+
+    def change(self, changes: "Sequence[Change]") -> None:
+        """See ``changes.apply``; the paths are relative to the root."""
+        from marvin_server.workspace.changes import apply
+
+        with self._advised():
+            apply(self.root, changes)
 
     def _file(self, path: str) -> str:
         """As ``_named``, of a path that is to name a file."""
@@ -224,7 +240,7 @@ class Workspace:
         if target not in self._permitted:
             raise PermissionNeeded("outside_path", target, f"it is outside the workspace {self._position.root.path}")
         with documents.explained(self._position.root, ".", "opening"):
-            self._position.root = Root(Path(target))
+            self._position.root = Root(Path(target), guard=self._position.root.guard)
         self._position.working_dir = "."
 
     @contextmanager

@@ -19,20 +19,27 @@ ONE_SHOT = {
     *ALWAYS,
     *(f"marvin_cli.{name}" for name in ("noninteractive", "outcome", "output", "request", "stdout")),
     *(f"marvin_server.{name}" for name in ("events", "log", "messages", "paths", "sanitise", "settings")),
-    *(f"marvin_server.{name}" for name in ("model_settings", "setting_checks")),
+    *(f"marvin_server.{name}" for name in ("config_file", "model_settings", "setting_checks")),
     *(f"marvin_server.protocol{name}" for name in ("", ".wire")),
-    *(f"marvin_server.session{name}" for name in ("", ".models", ".opening", ".prices", ".session", ".store")),
-    *(f"marvin_server.session.{name}" for name in ("published", "toolbox", "transcript", "usage")),
+    *(
+        f"marvin_server.session{name}"
+        for name in ("", ".ledger", ".models", ".opening", ".prices", ".session", ".store")
+    ),
+    *(
+        f"marvin_server.session.{name}"
+        for name in ("published", "project", "steps", "toolbox", "transcript", "trust", "usage")
+    ),
     *(
         f"marvin_server.agent{name}"
         for name in ("", ".calls", ".fitting", ".loop", ".permissions", ".prompt", ".recovery")
     ),
+    *(f"marvin_server.agent.{name}" for name in ("gate", "judge", "repeats")),
     *(f"marvin_server.providers{name}" for name in ("", ".base", ".keys", ".selection", ".vendors")),
     "marvin_server.providers.vendor_files",
     *(f"marvin_server.tools{name}" for name in ("", ".arguments", ".base", ".index", ".registry")),
     *(f"marvin_server.workspace{name}" for name in ("", ".beneath", ".confine", ".descendants", ".documents")),
     *(f"marvin_server.workspace.{name}" for name in ("listing", "names", "process", "workspace")),
-    *(f"marvin_server.workspace.{name}" for name in ("encodings", "line_ranges", "orphans")),
+    *(f"marvin_server.workspace.{name}" for name in ("encodings", "line_ranges", "orphans", "sandbox_session")),
 }
 H11 = ("_abnf", "_connection", "_events", "_headers", "_readers", "_receivebuffer", "_state", "_util", "_version")
 WITH_MODEL = {

@@ -35,7 +35,7 @@ def test_a_line_is_shown_as_soon_as_it_is_whole() -> None:
 
 
 def test_nothing_in_a_thought_acts_on_a_terminal() -> None:
-    assert shown(*thought("a\x1b[31m", "b\r"), END) == ["(begin)", "💭 a␛[31mb␍"]
+    assert shown(*thought("a\x1b]0;x", "b\rc"), END) == ["(begin)", "💭 a␛]0;xb␍c"]
     assert shown(*thought("a"), END, dim=True) == ["(begin)", "\x1b[2m💭 a\x1b[0m"]
 
 

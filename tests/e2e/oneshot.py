@@ -8,5 +8,5 @@ COST_FREE: dict[str, Any] = {"session_cost": 0.0, "llm_turns": 0, "model_turns":
 
 
 def lines(stderr: str) -> list[str]:
-    """What a person reads on stderr: without the cost and the standing line about the sandbox."""
-    return [line for line in stderr.splitlines()[:-1] if "no OS sandbox" not in line]
+    """What a person reads on stderr: without the cost."""
+    return stderr.splitlines()[:-1]

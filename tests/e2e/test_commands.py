@@ -28,7 +28,7 @@ def test_doctor_says_what_is_there_and_what_to_do_next(marvin: Marvin, home: Pat
     assert f"logs      {home}/marvin/state/logs" in done.stdout
     assert "export OPENAI_API_KEY=..." in done.stdout
     assert "in use: offline" in done.stdout
-    assert "sandbox: none" in done.stdout
+    assert "commands are confined by" in done.stdout
 
 
 def test_doctor_names_the_provider_in_use_and_never_shows_a_key(marvin: Marvin) -> None:

@@ -157,16 +157,16 @@ def test_control_characters_reach_a_terminal_as_symbols_only(
     )
     assert process.wait(30) == 0
     os.close(follower)
-    assert os.read(leader, 1000).decode() == "␛]0;owned␇ red�\r\n"
+    assert os.read(leader, 1000).decode() == "␛]0;owned␇ red⟨U+202E⟩\r\n"
     os.close(leader)
 
 
 def test_a_message_with_too_many_calls_is_answered_in_full_but_run_in_part(
     ask: Any, model_server: ThreadedModelServer
 ) -> None:
-    many = tuple(Call("get_working_dir", "{}", id=f"call_{number}") for number in range(300))
+    many = tuple(Call("read_file", f'{{"path": "missing_{number}"}}', id=f"call_{number}") for number in range(300))
     model_server.play([Reply(Said(many)), says("Done.")])
     done = ask()
-    assert done.stdout.splitlines()[0].endswith("get_working_dir, and 250 more")
+    assert done.stdout.splitlines()[0].endswith("read_file, and 250 more")
     answers = [m["content"] for m in model_server.requests[1].json["messages"] if m["role"] == "tool"]
     assert [answer.startswith("Not run") for answer in answers] == [False] * 128 + [True] * 172

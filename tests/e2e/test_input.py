@@ -51,7 +51,6 @@ def test_the_prompt_comes_from_a_flag_a_file_an_argument_or_standard_input(
         (["--prompt", "a", "--resume", "0123456789"], 1, "0123456789"),
         (["--prompt", "a", "--continue"], 1, "no session"),
         (["--prompt", "a", "--ntfy", "a/b"], 2, "topic"),
-        (["--prompt", "a", "--sandbox", "on"], 1, "no OS sandbox"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_to_do(marvin: Marvin, args: list[str], code: int, says_what: str) -> None:

@@ -19,7 +19,9 @@ def test_the_whole_job_reads_greps_patches_and_tests_a_repository(
     ask: Any, model_server: ThreadedModelServer, repository: Path
 ) -> None:
     patch = json.dumps({"path": "shop/basket.py", "old_str": "result -= price", "new_str": "result += price"})
-    test = json.dumps({"command": f"{sys.executable} -m unittest 2>&1"})
+    # A command in the sandbox sees nothing of /tmp, where the environment of the tests may lie.
+    python = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
+    test = json.dumps({"command": f"{python} -m unittest 2>&1"})
     model_server.play(
         [
             calls(Call("read_file", '{"path": "shop/basket.py"}'), Call("code_grep", '{"pattern": "total"}', id="c2")),

@@ -46,7 +46,7 @@ def test_thoughts_are_shown_before_the_answer_has_come(
 def test_on_a_terminal_they_are_dim_and_on_lines_of_their_own(
     model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
-    model_server.play([Reply(Said((Thought("Hm\x1b[0m"), "It is", Thought("sure?"), " so.")))])
+    model_server.play([Reply(Said((Thought("Hm\x07"), "It is", Thought("sure?"), " so.")))])
     leader, follower = pty.openpty()
     command = [Path(sys.executable).with_name("marvin"), *ASK, "--verbose"]
     environ = {**os.environ, **model_environ, "TERM": "xterm"}
@@ -57,7 +57,7 @@ def test_on_a_terminal_they_are_dim_and_on_lines_of_their_own(
     os.close(leader)
     first = next(number for number, line in enumerate(screen) if "Hm" in line)
     assert screen[first : first + 4] == [
-        "\x1b[2m💭 Hm␛[0m\x1b[0m",
+        "\x1b[2m💭 Hm␇\x1b[0m",
         "It is",
         "\x1b[2m💭 sure?\x1b[0m",
         " so.",

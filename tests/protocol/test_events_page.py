@@ -22,6 +22,7 @@ OBJECTS: dict[str, type[Struct]] = {
     "usage": messages.Usage,
     "permission": events.Permission,
     "command": events.Command,
+    "script": events.Script,
     "error": events.Failure,
     **{f"part `{camel(type_of(cls))}`": cls for cls in get_args(messages.Part)},
 }

@@ -308,6 +308,7 @@ def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path) -> None:
     store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ALTER TABLE usage DROP COLUMN saved")
+        connection.execute("DROP TABLE checkpoints")
         connection.execute("PRAGMA user_version = 1")
     for _ in range(2):
         store = Store.open(path)
@@ -319,7 +320,7 @@ def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path) -> None:
 def test_a_file_of_a_newer_marvin_is_refused_and_left_as_it_is(path: Path) -> None:
     Store.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     with pytest.raises(StoreError, match="made by a newer Marvin"):
         Store.open(path)
 

@@ -29,6 +29,9 @@ class Toolbox:
     def usage(self) -> str:
         return "12 tokens"
 
+    def search_history(self, query: str) -> list[str]:
+        return [f"session 1: {query}"]
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

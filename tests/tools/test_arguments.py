@@ -24,7 +24,7 @@ READ = ToolEntry(
     },
     module="none",
 )
-PATCH = ToolEntry("apply_patch", "files", "edit", "", READ.parameters, "none")
+PATCH = ToolEntry("apply_patch", "files", "edit", "", {"properties": {"patch": {"type": "string"}}}, "none")
 FIELDS = (
     "\nFields: path (text), start_line (a whole number of at least 1, optional), "
     "end_line (a whole number of at least 1, optional)."
@@ -96,10 +96,12 @@ def test_two_objects_in_a_row_are_refused() -> None:
     assert "not valid JSON" in refusal('{"path": "a"}{"path": "b"}')
 
 
-def test_a_codex_patch_gets_the_form_to_use_instead() -> None:
-    text = "*** Begin Patch\n*** Update File: a\n*** End Patch"
+def test_a_bare_patch_is_the_argument_of_the_tool_that_takes_patches() -> None:
+    text = "*** Begin Patch\n*** Delete File: a\n*** End Patch"
     for form in (text, json.dumps(text)):
-        assert "send path, old_str and new_str" in refusal(form, PATCH)
+        assert arguments.parse(PATCH, form) == {"patch": text}
+        assert "not valid JSON" in refusal(form)
+    assert "were cut off" in refusal('{"patch": "*** Begin Patch\n*** Delete', PATCH)
 
 
 def test_half_a_character_is_refused() -> None:

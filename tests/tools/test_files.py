@@ -9,9 +9,6 @@ from marvin_server.messages import Image
 from marvin_server.tools.base import ToolOutput
 from tests.tools.conftest import Call
 
-NOT_FOUND = (
-    "a.py: old_str was not found; the file may have changed since it was read. No place in the file is clearly like it."
-)
 PNG = b"\x89PNG\r\n\x1a\n and the rest"
 
 
@@ -133,36 +130,6 @@ async def test_text_is_appended_to_an_existing_file_only(folder: Path, call: Cal
     assert (folder / "a.txt").read_text() == "one\ntwo\n"
     assert (await call("append_file", path="b.txt", content="two\n")).status == "error"
     assert not (folder / "b.txt").exists()
-
-
-async def test_a_patch_replaces_the_only_occurrence(folder: Path, call: Call) -> None:
-    (folder / "a.py").write_bytes(b"def f():\r\n    return 1\r\n")
-    assert await call("apply_patch", path="a.py", old_str="return 1\n", new_str="return 2\n") == ToolOutput(
-        "Changed a.py: +1 -1 lines.",
-        details={
-            "diff": "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n def f():\r\n-    return 1\r\n+    return 2\r\n",
-            "added": 1,
-            "removed": 1,
-        },
-    )
-    assert (folder / "a.py").read_bytes() == b"def f():\r\n    return 2\r\n"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "text"),
-    [
-        ("c\n", "", NOT_FOUND),
-        ("a\n", "", "a.py: old_str occurs more than once, at lines 1, 2. Add lines around it until only one fits."),
-        ("b\n", "b\n", "a.py: old_str and new_str are the same, so there is nothing to change."),
-        ("", "b\n", "old_str is empty. Give the exact text to replace, or use append_file to add to the end."),
-    ],
-)  # fmt: skip
-async def test_a_patch_that_does_not_fit_changes_nothing(
-    folder: Path, call: Call, old: str, new: str, text: str
-) -> None:
-    (folder / "a.py").write_text("a\na\nb\n")
-    assert await call("apply_patch", path="a.py", old_str=old, new_str=new) == ToolOutput(f"Error: {text}", "error")
-    assert (folder / "a.py").read_text() == "a\na\nb\n"
 
 
 async def test_bytes_that_are_no_text_are_shown_as_escapes_and_stay(folder: Path, call: Call) -> None:

@@ -201,8 +201,7 @@ def test_the_schemas_of_the_core_tools_are_small(cache: Path) -> None:
         {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": s.parameters}}
         for s in registry.specs(registry.select(["core"]))
     ]
-    assert len(functions) == len(registry.entries)
-    assert len(json.dumps(functions, separators=(",", ":"))) <= 6_000
+    assert len(json.dumps(functions, separators=(",", ":"))) <= 10_000
 
 
 def test_specs_keep_the_order_of_the_toolsets_that_are_asked_for(cache: Path) -> None:
@@ -218,13 +217,14 @@ def test_a_readonly_session_is_offered_nothing_that_changes_anything(cache: Path
     registry = Registry.load(cache, cache)
     offered = {spec.name for spec in registry.specs(registry.select(["all"]), readonly=True)}
     assert set(registry.entries) - offered == {
-        "append_file", "apply_patch", "create_file", "run_command", "write_note",
+        "append_file", "apply_patch", "create_file", "diagnostics", "file_apply_patch", "git_branch", "git_checkout",
+        "git_commit", "install_packages", "notes_mkdir", "run_command", "write_note",
     }  # fmt: skip
 
 
 def test_toolsets_are_selected_by_the_setting(cache: Path) -> None:
     registry = Registry.load(cache, cache)
-    core = ("files", "search", "shell", "git", "notes", "workspace", "session")
+    core = ("files", "search", "shell", "git", "web", "notes", "workspace", "session")
     assert registry.select(["core"]) == core
     assert registry.select([]) == core
     assert registry.select(["git", "nonsense"]) == core

@@ -46,5 +46,6 @@ async def test_what_will_run_is_shown_exactly(registry: Registry, context: ToolC
     prepared = registry.prepare(ToolCall("1", "run_command", json.dumps({"command": command})))
     assert isinstance(prepared, PreparedCall)
     assert prepared.command is not None
-    assert prepared.command(context) == Command(command, shell_argv(command, context.environ)[0], str(folder))
+    shell = shell_argv(command, context.environ)[0]
+    assert prepared.command(context) == Command(command, shell, str(folder), sandbox="off")
     assert prepared.title == command

@@ -326,6 +326,25 @@ def test_writing_protected_names_asks_before_anything_is_made(root: Root, projec
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        *(".GIT/config", ".g\u200cit/config", ".gi\ufefft/config", "\u206a.git/config", ".git /config", ".git./config"),
+        *(".git. . ./config", "git~1/config", "GIT~1/config", "gi7eba~1/config", ".git::$INDEX_ALLOCATION/config"),
+        *("sub\\.git\\config", "sub/x\\..\\.git/config", ".\uff47it/config", "GITHUB~1/COPILO~1.MD"),
+        *("MARVIN~1/config.yaml", ".marvin/notes\\..\\config.yaml", ".Mar\u200dvin/hooks", "CLAUDE~1/settings.json"),
+        *(".claude\u200e/settings.json", ".codex:x", "CLAUDE~1.JSO", ".\u212airo/settings.json"),
+        *(".env::$DATA", ".ENV ", "ENV~1", "env~1.loc", ".e\u202env", ".env.local.", ".envrc", ".marvin-instructions"),
+    ],
+)
+def test_a_spelling_that_another_file_system_folds_is_protected_too(root: Root, project: Path, path: str) -> None:
+    with pytest.raises(PermissionNeeded):
+        root.open(path, os.O_WRONLY | os.O_CREAT)
+    with pytest.raises(PermissionNeeded):
+        root.remove(path)
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize(
     "path", ["AGENTS.md", ".env.example", ".gitignore", ".marvin/notes/x.md", ".marvin/.gitignore"]
 )
 def test_ordinary_names_are_written_without_a_question(root: Root, path: str) -> None:
@@ -377,7 +396,8 @@ def test_tickets_are_refused_existing_or_not(root: Root, project: Path) -> None:
         if made:
             (project / ".tickets").mkdir()
             (project / ".tickets/one").write_text("text")
-        for path in (".tickets/one", ".Tickets/one", ".tickets", *(["link/one"] if made else [])):
+        spellings = (".tickets/one", ".Tickets/one", ".tickets", ".tick\u200cets/one", "TICKET~1/one", ".tickets./one")
+        for path in (*spellings, *(["link/one"] if made else [])):
             for flags in (os.O_RDONLY, os.O_WRONLY | os.O_CREAT):
                 with pytest.raises(PathRefused, match="use the tk tool"):
                     root.permitting(path).open(path, flags)
@@ -388,6 +408,21 @@ def test_any_name_is_judged_and_shown_on_one_printable_line(name: str) -> None:
     assert printable(name).isprintable()
     if protection(name, writing=False):
         assert protection(name, writing=True)
+
+
+@given(
+    st.sampled_from([".git/config", ".env", ".marvin/config.yaml", ".claude/x", ".github/copilot-instructions.md"]),
+    st.data(),
+)
+def test_no_mix_of_case_ignorable_characters_and_endings_hides_a_protected_name(path: str, data: st.DataObject) -> None:
+    ignorable = st.sampled_from(["", "", "\u200c", "\u200f", "\u202e", "\u206f", "\ufeff"])
+    ending = st.sampled_from(["", ".", " ", ". .", "::$DATA"])
+    disguised = "/".join(
+        "".join(data.draw(st.sampled_from([char, char.upper()])) + data.draw(ignorable) for char in name)
+        + data.draw(ending)
+        for name in path.split("/")
+    )
+    assert protection(disguised, writing=True) == protection(path, writing=True)
 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "a", "b", "up", "out", "loop"]), max_size=8))

@@ -51,7 +51,6 @@ def nasty(tmp_path: Path) -> Root:
         ".hidden": b"a hidden needle\n",
         ".env": b"KEY=needle\n",
         ".env.example": b"KEY=needle\n",
-        ".rgignore": b"plain.txt\n",
         "-": b"needle in a dash\n",
         "--files": b"needle in an option\n",
         "bom.txt": b"\xef\xbb\xbfneedle after a mark\n",
@@ -179,9 +178,17 @@ async def test_context_is_marked_and_not_counted(find: Callable[..., object]):
             Line("plain.txt", 2, "needle one"),
             Line("plain.txt", 3, "two", is_match=False),
         ),
-        files=1,
         truncated=True,
     )
+
+
+@pytest.mark.parametrize(("engine", "found"), [("ripgrep", ["b.txt"]), ("python", ["a.txt", "b.txt"])])
+async def test_what_rgignore_leaves_out_only_ripgrep_leaves_out(engine: str, found: list[str], tmp_path: Path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("needle\n")
+    (tmp_path / ".rgignore").write_text("a.txt\n")
+    result = await search(Processes(), Root(tmp_path), "needle", environ=ENGINES[engine])
+    assert [line.path for line in result.lines] == found
 
 
 @pytest.mark.parametrize("limit", [1, 2, 10, 20, 21, 22])
@@ -293,7 +300,7 @@ async def test_an_ignored_file_is_searched_when_it_is_named(nasty: Root):
 
 async def test_a_search_without_files_finds_nothing(tmp_path: Path):
     for result in await answers(Root(tmp_path), "needle"):
-        assert result == SearchResult((), files=0, truncated=False)
+        assert result == SearchResult((), truncated=False)
 
 
 async def test_a_glob_that_fits_no_file_says_so(find: Callable[..., object]):
@@ -343,6 +350,16 @@ async def test_a_line_of_sixty_megabytes_costs_little_memory(tmp_path: Path):
     assert result.lines == (Line("one.json", 1, ('{"a":1,' * 72)[:500] + "…"),)
 
 
+@pytest.mark.parametrize(("pattern", "is_there"), [("needle", True), ("^needle", False), ("é+needle$", True)])
+async def test_engines_agree_on_a_match_where_the_stand_in_parts_a_long_line(
+    pattern: str, is_there: bool, tmp_path: Path
+):
+    line = "x" * 15_999_990 + "é" * 4 + "needle"
+    (tmp_path / "f").write_text(f"first\n{line}\nlast\n")
+    for result in await answers(Root(tmp_path), pattern):
+        assert [(found.number, found.text[-6:]) for found in result.lines] == [(2, "needle")] * is_there
+
+
 async def test_a_match_deep_in_a_long_line_is_shown_with_what_is_around_it(tmp_path: Path):
     (tmp_path / "f").write_text("é" * 5000 + "needle" + "中" * 5000 + "\n" + "é" * 5000 + "needle")
     for result in await answers(Root(tmp_path), "needle"):
@@ -363,7 +380,7 @@ async def test_many_files_are_searched_in_several_commands_and_one_order(tmp_pat
     for name in names:
         (tmp_path / name).write_text("needle\n")
     for result in await answers(Root(tmp_path), "needle", limit=5000):
-        assert result == SearchResult(tuple(Line(name, 1, "needle") for name in names), files=2500, truncated=False)
+        assert result == SearchResult(tuple(Line(name, 1, "needle") for name in names), truncated=False)
 
 
 async def test_a_pattern_that_never_ends_is_stopped(tmp_path: Path):

@@ -24,7 +24,7 @@ def run(words: Sequence[str]) -> int:
     try:
         arguments = parser.parse_args(rest)
         config = Path(arguments.config) if arguments.config else None
-        loaded = settings.load({"profile": arguments.profile}, config_file=config)
+        loaded = settings.load({"profile": arguments.profile}, file=config)
         for warning in loaded.warnings:
             sys.stderr.write(f"marvin: {one_line(warning)}\n")
         return command.run(arguments, loaded)

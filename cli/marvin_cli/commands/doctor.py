@@ -19,6 +19,7 @@ from marvin_server.providers.readiness import readiness
 from marvin_server.session.store import Store
 from marvin_server.settings import Settings
 from marvin_server.workspace import beneath
+from marvin_server.workspace.sandbox import best_sandbox
 
 Level = Literal["ok", "note", "problem"]
 _MARKS: dict[Level, str] = {"ok": "ok", "note": "--", "problem": "!!"}
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    findings = [*_installation(), *_places(settings), *_providers(settings), *_machine(settings)]
+    findings = [*_installation(), *_places(settings), *_providers(settings), *_machine(settings), *_sandbox(settings)]
     if arguments.json:
         show_json([asdict(finding) for finding in findings])
     else:
@@ -139,7 +140,22 @@ def _machine(settings: Settings) -> list[Finding]:
     how = "by the kernel (openat2)" if beneath.best_opener(here) is beneath.by_kernel else "step by step (no openat2)"
     os.close(here)
     findings.append(Finding("Machine", "ok", f"files are kept beneath the workspace {how}"))
-    findings.append(
-        Finding("Machine", "note", "sandbox: none in this version; approved commands run with your own rights")
-    )
+    return findings
+
+
+def _sandbox(settings: Settings) -> list[Finding]:
+    if settings.sandbox == "off":
+        advice = "the setting sandbox: auto confines them"
+        return [Finding("Sandbox", "note", "off by your settings: commands run with your own rights", advice)]
+    search = best_sandbox(settings.environ)
+    if search.sandbox is None:
+        without = "nothing is run" if settings.sandbox == "on" else "commands run with your own rights"
+        level: Level = "problem" if settings.sandbox == "on" else "note"
+        findings = [Finding("Sandbox", level, f"none works here: {without}", "install bubblewrap")]
+    else:
+        findings = [Finding("Sandbox", "ok", f"commands are confined by {search.sandbox.name}")]
+        findings += [Finding("Sandbox", "note", f"it does not {limit}") for limit in search.sandbox.limits]
+    findings += [Finding("Sandbox", "note", problem) for problem in search.problems]
+    gone = [folder for folder in settings.sandbox_roots if not folder.is_dir()]
+    findings += [Finding("Sandbox", "note", f"sandbox_roots: {folder} is no folder; it is left out") for folder in gone]
     return findings

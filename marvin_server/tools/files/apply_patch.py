@@ -1,39 +1,167 @@
 """The tool ``apply_patch``."""
 
-from msgspec.structs import asdict
-from pydantic import BaseModel, Field
+from collections.abc import Sequence
+from typing import Any
 
-from marvin_server.edits.replace import Ambiguous, NotFound, replace_once
-from marvin_server.edits.unified import difference
+from msgspec.structs import replace
+from pydantic import BaseModel, Field, model_validator
+
+from marvin_server.edits import formats
+from marvin_server.edits.hunks import FileChange
+from marvin_server.edits.patch import Patch
+from marvin_server.edits.replace import Ambiguous, NotFound
+from marvin_server.edits.replace import replace as replace_text
+from marvin_server.edits.unified import Difference, shown
+from marvin_server.edits.verify import verify
 from marvin_server.errors import ToolError
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
+from marvin_server.workspace.changes import Change
+from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
 
+_SHOWN_LINES = 60
+_SHOWN_CHARACTERS = 4_000
+
 
 class Params(BaseModel):
-    path: str = Field(examples=["src/main.py"])
-    old_str: str = Field(examples=["return 1\n"])
-    new_str: str = Field(examples=["return 2\n"])
+    path: str | None = Field(None, examples=["src/main.py"])
+    old_str: str | None = Field(None, examples=["return 1\n"])
+    new_str: str | None = Field(None, examples=["return 2\n"])
+    replace_all: bool = Field(False, description="replace every occurrence of old_str")
+    patch: str | None = Field(
+        None,
+        description="instead of old_str and new_str: '*** Begin Patch' … '*** End Patch', SEARCH/REPLACE blocks or a "
+        "unified diff, over any number of files",
+    )
+
+    @model_validator(mode="after")
+    def _is_one_form(self) -> "Params":
+        if self.patch is None:
+            if None in {self.path, self.old_str, self.new_str}:
+                raise ValueError("send path, old_str and new_str, or else patch")
+        elif self.old_str is not None or self.new_str is not None or self.replace_all:
+            raise ValueError("send either patch, or path, old_str and new_str")
+        return self
 
 
-@tool(effect="edit")
-async def apply_patch(params: Params, context: ToolContext) -> ToolOutput:
-    """Replace old_str, copied exactly and occurring once in the file, with new_str."""
-    return await context.workspace.apart(params.path, lambda: _applied(params, context.workspace))
-
-
-def _applied(params: Params, workspace: Workspace) -> ToolOutput:
-    document = workspace.read(params.path)
+def _paths(params: Params) -> list[str]:
+    named = [params.path] if params.path else []
     try:
-        text = replace_once(document.text, params.old_str, params.new_str)
+        return named if params.patch is None else list(formats.parse(params.patch, params.path).paths)
+    except ToolError:
+        return named
+
+
+def _title(params: Params) -> str:
+    return " ".join(["apply_patch", ", ".join(_paths(params))]).rstrip()
+
+
+@tool(effect="edit", title=_title, paths=_paths)
+async def apply_patch(params: Params, context: ToolContext) -> ToolOutput:
+    """Replace old_str, copied exactly and occurring once in the file, with new_str; or apply a patch to several files,
+    all of it or nothing."""
+    workspace = context.workspace
+    if params.patch is None:
+        return await workspace.apart(params.path, lambda: _replaced(params, workspace))
+    patch = formats.parse(params.patch, params.path)
+    return await workspace.apart(None, lambda: _patched(patch, workspace))
+
+
+def _replaced(params: Params, workspace: Workspace) -> ToolOutput:
+    document = workspace.read(params.path or "")
+    old, new = params.old_str or "", params.new_str or ""
+    try:
+        change = replace_text(document.path, document.text, old, new, everywhere=params.replace_all)
     except (NotFound, Ambiguous) as error:
         raise ToolError(f"{document.path}: {readable(str(error))}") from error
-    change = difference(document.path, readable(document.text), readable(text))
-    if not change.diff:
+    if change.old == change.new:
         raise ToolError(f"{document.path}: old_str and new_str are the same, so there is nothing to change.")
-    workspace.write(document, text)
-    return ToolOutput(
-        f"Changed {document.path}: +{change.added} -{change.removed} lines.",
-        details=asdict(change),
+    return _applied([change], {change.path: document}, change.notes, workspace)
+
+
+def _patched(patch: Patch, workspace: Workspace) -> ToolOutput:
+    documents: dict[str, Document] = {}
+
+    def read(path: str) -> str | None:
+        if not workspace.exists(path):
+            return None
+        document = workspace.read(path)
+        documents[document.path] = document
+        return document.text
+
+    changes = [
+        replace(change, path=workspace.locate(change.path), move_to=change.move_to and workspace.locate(change.move_to))
+        for change in verify(patch, read)
+    ]
+    notes = (*patch.notes, *(f"{change.path}: {note}" for change in changes for note in change.notes))
+    return _applied(changes, documents, notes, workspace)
+
+
+def _applied(
+    changes: Sequence[FileChange], documents: dict[str, Document], notes: Sequence[str], workspace: Workspace
+) -> ToolOutput:
+    workspace.change(
+        [
+            Change(change.path, documents.get(change.path), change.new, change.move_to, change.executable)
+            for change in changes
+        ]
     )
+    differences = [shown(change) for change in changes]
+    diff = readable("".join(difference.diff for difference in differences))
+    lines = [_line(change, difference) for change, difference in zip(changes, differences, strict=True)]
+    lines += [f"Note: {readable(note)}." for note in notes]
+    return ToolOutput(
+        "\n".join([*lines, _shortened(diff)]).rstrip(),
+        details={
+            "diff": diff,
+            "added": sum(difference.added for difference in differences),
+            "removed": sum(difference.removed for difference in differences),
+            "files": [_details(change, difference) for change, difference in zip(changes, differences, strict=True)],
+        },
+    )
+
+
+def _line(change: FileChange, difference: Difference) -> str:
+    if change.old is None:
+        return f"Created {change.path}: +{difference.added} lines."
+    if change.new is None:
+        return f"Deleted {change.path}: -{difference.removed} lines."
+    counts = f"+{difference.added} -{difference.removed} lines."
+    return (
+        f"Moved {change.path} to {change.move_to}: {counts}" if change.move_to else f"Changed {change.path}: {counts}"
+    )
+
+
+def _details(change: FileChange, difference: Difference) -> dict[str, Any]:
+    """What the screen shows of one file: each hunk by its id and its lines, which are in the diff."""
+    return {
+        "path": change.path,
+        "kind": "add" if change.old is None else "delete" if change.new is None else "update",
+        "moved_to": change.move_to,
+        "added": difference.added,
+        "removed": difference.removed,
+        "hunks": [
+            {
+                "id": hunk.id,
+                "old_start": hunk.old_start,
+                "old_lines": len(hunk.old_lines),
+                "new_start": hunk.new_start,
+                "new_lines": len(hunk.new_lines),
+            }
+            for hunk in change.hunks
+        ],
+    }
+
+
+def _shortened(diff: str) -> str:
+    lines = diff.splitlines()
+    kept: list[str] = []
+    room = _SHOWN_CHARACTERS
+    for line in lines[:_SHOWN_LINES]:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    left = len(lines) - len(kept)
+    return "\n".join([*kept, *([f"[{left} more lines of the diff]"] if left else [])])

@@ -1,1 +1,1 @@
-"""Look at the state and the history of the git repository."""
+"""Look at the git repository and its history, commit, and change branches."""

@@ -1,10 +1,11 @@
 """The repository that the git tools are about."""
 
 from marvin_server.tools.base import ToolContext
-from marvin_server.workspace.git import Git
+from marvin_server.workspace.git_repository import Repository, opened
 
 
-def repository(context: ToolContext) -> Git:
+async def repository(context: ToolContext) -> Repository:
     """The repository around the working directory."""
     workspace = context.workspace
-    return Git(context.processes, workspace.root.path, workspace.working_dir, context.environ, workspace.permits)
+    root, here = workspace.root, workspace.working_dir
+    return await opened(context.processes, root.path, here, context.environ, workspace.permits, guard=root.guard)

@@ -4,6 +4,7 @@ from pydantic import BaseModel
 
 from marvin_server.tools.base import ToolContext, tool
 from marvin_server.tools.git._repository import repository
+from marvin_server.workspace import git
 
 
 class Params(BaseModel):
@@ -13,4 +14,4 @@ class Params(BaseModel):
 @tool(effect="read")
 async def git_status(params: Params, context: ToolContext) -> str:
     """The branch and the changed files."""
-    return await repository(context).status()
+    return await git.status(await repository(context))

@@ -1,14 +1,11 @@
 """The tool ``write_note``."""
 
-from contextlib import suppress
-
 from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
 from marvin_server.edits.unified import difference
-from marvin_server.errors import ToolError
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
-from marvin_server.tools.notes._place import note_path
+from marvin_server.tools.notes._place import keep_out_of_git, note_path
 from marvin_server.workspace import documents
 from marvin_server.workspace.confine import Root
 
@@ -23,8 +20,7 @@ class Params(BaseModel):
 async def write_note(params: Params, context: ToolContext) -> ToolOutput:
     """Keep a note in this workspace, for later sessions too."""
     root, path = context.workspace.root, note_path(params.name)
-    with suppress(ToolError):  # it is there already
-        documents.create(root, ".marvin/.gitignore", "*\n")
+    keep_out_of_git(root)
     if _exists(root, path):
         old = documents.read(root, path)
         before = old.text

@@ -44,7 +44,7 @@ async def code_grep(params: Params, context: ToolContext) -> str:
 def _text(found: SearchResult, workspace: Workspace) -> str:
     """One line each: ``path:number: text`` for a match, ``path-number- text`` for a line around one."""
     if not found.lines:
-        return f"[no match in {found.files:,} files]"
+        return "[no match]"
     shown: list[str] = []
     room = _CHARACTERS
     for line in found.lines:

@@ -20,7 +20,8 @@ def _title(params: Params) -> str:
 
 def _command(params: Params, context: ToolContext) -> Command:
     shell = shell_argv(params.command, context.environ)[0]
-    return Command(params.command, shell, str(context.workspace.directory))
+    sandbox = context.sandbox.state if context.sandbox else "off"
+    return Command(params.command, shell, str(context.workspace.directory), sandbox=sandbox)
 
 
 @tool(effect="execute", title=_title, command=_command)
@@ -34,6 +35,7 @@ async def run_command(params: Params, context: ToolContext) -> ToolOutput:
             environ=context.environ,
             timeout=params.timeout,
             emit=context.emit,
+            sandbox=context.sandbox,
         )
     finally:
         os.close(directory)

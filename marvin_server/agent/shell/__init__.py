@@ -1,0 +1,1 @@
+"""What a bash command would run, known before it runs."""

@@ -1,0 +1,157 @@
+"""What a project's own files want to add to a session: instructions and settings, read beneath its root.
+
+Reading gives them no force. Whether they count is decided in ``trust``.
+"""
+
+import os
+import posixpath
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from marvin_server import sanitise
+from marvin_server.config_file import CHECKS
+from marvin_server.errors import ToolError
+from marvin_server.settings import Effort
+from marvin_server.workspace import documents
+from marvin_server.workspace.confine import Root
+from marvin_server.workspace.encodings import readable
+from marvin_server.workspace.names import printable
+
+Kind = Literal["instructions", "settings"]
+
+SETTINGS_FILE = ".marvin/config.yaml"
+_IN_EACH_FOLDER = (
+    *("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".cursorrules", ".windsurfrules"),
+    *(".clinerules", ".marvin-instructions", ".marvin/instructions.md"),
+)
+_AT_THE_ROOT = (".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md")
+_LARGEST = 1_000_000  # bytes of a file; what is larger was not written for an assistant
+_SHOWN = 32_768
+_SHOWN_IN_ALL = 102_400
+_MAY_SET = "max_rounds (lower), thinking and tools"
+
+
+class ProjectFile(Struct, frozen=True):
+    """A text file of the project's. ``text`` is exactly what a model reads and a person is shown: without invisible
+    characters, and cut where it is too long. ``digest`` is the SHA-256 of the whole file, in hex."""
+
+    path: str
+    text: str
+    digest: str
+
+
+class Project(Struct, frozen=True):
+    """The files by kind; of the instructions the nearest to the working directory come first.
+
+    ``problems`` says in a line each what cannot be taken and why.
+    """
+
+    root: str
+    files: dict[Kind, tuple[ProjectFile, ...]]
+    problems: tuple[str, ...] = ()
+
+    def digest(self, kind: Kind) -> str:
+        """The SHA-256 over the names and contents of all files of this kind, in hex."""
+        return sha256("".join(f"{file.digest} {file.path}\0" for file in self.files[kind]).encode())
+
+
+class ProjectSettings(Struct, frozen=True):
+    """All that a project's settings file may say. ``max_rounds`` counts where it is lower than the person's."""
+
+    max_rounds: int | None = None
+    thinking: Effort | None = None
+    tools: tuple[str, ...] = ()
+
+
+def read(root: Root, working_dir: str) -> Project:
+    """The project's files in the folders from ``working_dir`` (relative to the root) up to the root.
+
+    A file is left out, with a line in ``problems``, when it leads out of the root, is protected, or is no text of at
+    most 1 MB. Of each file 32 KB are taken, of all instructions 100 KB; a line in the text says so. A file with the
+    content of one before it (a link, or a copy for another assistant) is the same file.
+    """
+    problems: list[str] = []
+    instructions: dict[str, ProjectFile] = {}
+    room = _SHOWN_IN_ALL
+    for path in _instruction_paths(working_dir):
+        if (file := _read(root, path, min(_SHOWN, room), problems)) and file.digest not in instructions:
+            instructions[file.digest] = file
+            room = max(0, room - len(file.text))
+    settings = _read(root, SETTINGS_FILE, _SHOWN, problems)
+    files: dict[Kind, tuple[ProjectFile, ...]] = {}
+    if instructions:
+        files["instructions"] = tuple(instructions.values())
+    if settings:
+        files["settings"] = (settings,)
+    return Project(name_of(root), files, tuple(problems))
+
+
+def sha256(content: bytes) -> str:
+    """The SHA-256 of ``content``, in hex."""
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()
+
+
+def name_of(root: Root) -> str:
+    """What the project with this root is called: its path, as it can be shown and kept."""
+    return printable(str(root.path))
+
+
+def settings_of(file: ProjectFile) -> tuple[ProjectSettings, tuple[str, ...]]:
+    """What the settings file says that a project may say, and a line for everything else in it.
+
+    A project can set no address, key, command, hook or permission: what is not on the list is left out and named.
+    """
+    import yaml
+
+    try:
+        content: object = yaml.load(file.text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200]
+        return ProjectSettings(), (f"{file.path} is left out, since it is not valid YAML: {reason}",)
+    if content is None:
+        return ProjectSettings(), ()
+    if not isinstance(content, dict):
+        return ProjectSettings(), (f"{file.path} is left out: it needs lines such as 'thinking: high'",)
+    values: dict[str, object] = {}
+    problems: list[str] = []
+    for key, value in content.items():  # pyright: ignore[reportUnknownVariableType]
+        name = str(key)[:80]  # pyright: ignore[reportUnknownArgumentType]
+        if name not in ProjectSettings.__struct_fields__:
+            problems.append(f"{file.path}: '{printable(name)}' is left out: a project may only set {_MAY_SET}")
+            continue
+        try:
+            values[name] = CHECKS[name](value)  # pyright: ignore[reportUnknownArgumentType]
+        except ValueError as error:
+            problems.append(f"{file.path}: {name} {error}; it is left out")
+    return ProjectSettings(**values), tuple(problems)  # pyright: ignore[reportArgumentType]
+
+
+def _instruction_paths(working_dir: str) -> Iterator[str]:
+    folder = posixpath.normpath(working_dir)
+    while folder != ".":
+        yield from (f"{folder}/{name}" for name in _IN_EACH_FOLDER)
+        folder = posixpath.dirname(folder) or "."
+    yield from _IN_EACH_FOLDER
+    yield from _AT_THE_ROOT
+
+
+def _read(root: Root, path: str, room: int, problems: list[str]) -> ProjectFile | None:
+    # Most names are not there; a look by name is a hint that saves the start of every session the confined one.
+    if not os.path.lexists(root.path / path):
+        return None
+    try:
+        root.stat(path)
+        content = documents.read_bytes(root, path, _LARGEST)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ToolError) as error:
+        problems.append(f"{printable(path)} is left out: {str(error).partition(chr(10))[0]}")
+        return None
+    text = sanitise.printable(readable(content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n")))
+    if len(text) > room:
+        text = f"{text[:room]}\n[cut: {room:,} of {len(text):,} characters]"
+    return ProjectFile(printable(path), text, sha256(content))

@@ -1,0 +1,38 @@
+"""The tool ``git_branch``."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from marvin_server.errors import ToolError
+from marvin_server.tools.base import ToolContext, tool
+from marvin_server.tools.git._repository import repository
+from marvin_server.workspace import git_branches
+
+
+class Params(BaseModel):
+    action: Literal["list", "create", "rename", "delete"] = "list"
+    name: str | None = Field(None, examples=["feature"])
+    new_name: str | None = Field(None, description="for rename")
+    revision: str | None = Field(None, description="for create: where it begins, else HEAD")
+
+
+def _title(params: Params) -> str:
+    return " ".join(["git_branch", params.action, *filter(None, [params.name, params.new_name])])
+
+
+@tool(effect="edit", title=_title)
+async def git_branch(params: Params, context: ToolContext) -> str:
+    """List branches, or create, rename or delete one. Only a merged one is deleted."""
+    where = await repository(context)
+    if params.action == "list":
+        return await git_branches.listing(where)
+    if params.name is None:
+        raise ToolError(f"Name the branch to {params.action}.")
+    if params.action == "create":
+        return await git_branches.create(where, params.name, params.revision)
+    if params.action == "delete":
+        return await git_branches.delete(where, params.name)
+    if params.new_name is None:
+        raise ToolError("Give new_name to rename a branch.")
+    return await git_branches.rename(where, params.name, params.new_name)

@@ -1,0 +1,1 @@
+"""Read and change the person's own notes in ~/Notes."""

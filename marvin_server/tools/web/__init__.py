@@ -1,0 +1,1 @@
+"""The web: search it, and read a page of it."""

@@ -1,0 +1,91 @@
+"""Which scripts of a session a command is shown with."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from marvin_server.agent.scripts import scripts
+from marvin_server.agent.shell.running import parse
+from marvin_server.workspace.confine import Root
+from marvin_server.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    for name in ("x.sh", "x.py", "sub/y.py", "pkg/__init__.py", "pkg/tool.py", "Makefile", "web/package.json", "a.awk"):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"in {name}\n")
+    (folder / "package.json").write_text("in package.json\n")
+    (folder / "link.sh").symlink_to("x.sh")
+    (tmp_path / "outside.sh").write_text("outside\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("bash x.sh", ["x.sh"]),
+        ("bash -e x.sh a b", ["x.sh"]),
+        ("./x.sh", ["x.sh"]),
+        ("sub/../x.sh", ["x.sh"]),
+        ("bash link.sh", ["x.sh"]),
+        ("env A=1 timeout 5 bash x.sh", ["x.sh"]),
+        ("sh -c './x.sh'", ["x.sh"]),
+        ("true && bash x.sh | cat", ["x.sh"]),
+        ("a $(bash x.sh)", ["x.sh"]),
+        ("bash < x.sh", ["x.sh"]),
+        (". ./x.sh", ["x.sh"]),
+        ("source x.sh", ["x.sh"]),
+        ("python3 x.py", ["x.py"]),
+        ("python3 -u x.py x.sh", ["x.py", "x.sh"]),
+        ("python3 -m pkg.tool", ["pkg/tool.py"]),
+        ("python3.11 sub/y.py", ["sub/y.py"]),
+        ("cd sub && python3 y.py", ["sub/y.py"]),
+        ("make all", ["Makefile"]),
+        ("make -f x.sh", ["Makefile", "x.sh"]),
+        ("npm run build", ["package.json"]),
+        ("npm --prefix web run build", ["package.json", "web/package.json"]),
+        ("awk -f a.awk x.sh", ["a.awk"]),
+        ("find . -exec bash x.sh \\;", ["x.sh"]),
+        ("cat x.sh", []),
+        ("bash ../outside.sh", []),
+        ("bash missing.sh", []),
+        ("ls", []),
+    ],
+)
+def test_a_command_is_shown_with_the_scripts_that_it_runs(project: Path, command: str, paths: list[str]) -> None:
+    found = scripts(parse(command), Workspace(Root(project)), since=time.time() - 60)
+    assert [(script.path, script.text) for script in found] == [(path, f"in {path}\n") for path in paths]
+
+
+def test_a_script_that_was_there_before_the_session_is_not_shown(project: Path) -> None:
+    assert scripts(parse("bash x.sh"), Workspace(Root(project)), since=time.time() + 60) == ()
+
+
+def test_no_program_can_make_a_change_look_old(project: Path) -> None:
+    since = time.time() - 60
+    os.utime(project / "x.sh", (0, 0))
+    assert [script.path for script in scripts(parse("bash x.sh"), Workspace(Root(project)), since)] == ["x.sh"]
+
+
+def test_a_long_script_is_cut_and_its_digest_is_of_all_of_it(project: Path) -> None:
+    workspace, since = Workspace(Root(project)), time.time() - 60
+    found: list[tuple[int, str]] = []
+    for end in ("a", "b"):
+        (project / "x.sh").write_text("x" * 30_000 + end)
+        (script,) = scripts(parse("bash x.sh"), workspace, since)
+        assert script.text.endswith("\n[… 10,001 more characters]")
+        found.append((len(script.text), script.digest))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] != found[1][1]
+
+
+def test_a_program_and_a_huge_script_are_named(project: Path) -> None:
+    (project / "x.sh").write_bytes(b"\x7fELF\0\0")
+    (project / "x.py").write_bytes(b"#" * 1_000_001)
+    found = scripts(parse("./x.sh; python3 x.py"), Workspace(Root(project)), since=time.time() - 60)
+    assert [script.text for script in found] == ["[a program of 6 bytes]", "[1,000,001 bytes, too many to show]"]

@@ -1,0 +1,2 @@
+const x = 2;
+let y;

@@ -1,0 +1,6 @@
+def one():
+    return 0
+
+
+def two():
+    return 3

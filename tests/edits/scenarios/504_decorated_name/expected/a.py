@@ -1,0 +1,6 @@
+def one():
+    return 10
+
+
+def two():
+    return 2

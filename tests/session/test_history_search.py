@@ -1,0 +1,41 @@
+"""What a tool finds of earlier sessions: those of this workspace, and of no other."""
+
+from pathlib import Path
+
+from marvin_server import settings
+from marvin_server.events import MessageFinished, TurnFinished
+from marvin_server.messages import ToolResult
+from marvin_server.providers.selection import Choice
+from marvin_server.session.opening import open_session
+from marvin_server.session.store import Store
+from tests.agent.scripted import Scripted, call
+
+
+async def said(store: Store, folder: Path, home: Path, prompt: str, provider: Scripted) -> list[str]:
+    """Have a session in ``folder``; what its tools answered."""
+    folder.mkdir(exist_ok=True)
+    loaded = settings.load({}, {"MARVIN_HOME": str(home), "PATH": "/usr/bin:/bin"})
+    session = open_session(loaded, Choice(provider, free=True), store, folder, rounds=9).session
+    subscription = session.subscribe()
+    session.submit(prompt)
+    results: list[str] = []
+    async for _, event in subscription:
+        if isinstance(event, MessageFinished):
+            results += [part.text for part in event.message.parts if isinstance(part, ToolResult)]
+        if isinstance(event, TurnFinished):
+            break
+    return results
+
+
+async def test_the_history_of_this_workspace_is_searched_and_no_other(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "marvin.db")
+    home, here, elsewhere = (tmp_path / name for name in ("home", "here", "elsewhere"))
+    await said(store, here, home, "The harbour decision was to wait", Scripted(["Noted."]))
+    await said(store, elsewhere, home, "The harbour password is hunter2", Scripted(["Noted."]))
+    asking = Scripted([call("search_history_backups", '{"query": "harbour"}')], ["Done."])
+    (found,) = await said(store, here, home, "What was decided?", asking)
+    assert found.endswith("The harbour decision was to wait")
+    assert "hunter2" not in found
+    assert [hit.snippet for hit in store.search("harbour", cwd=str(elsewhere))] == ["The harbour password is hunter2"]
+    assert len(store.search("harbour")) == 2
+    store.close()
