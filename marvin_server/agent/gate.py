@@ -1,7 +1,7 @@
 """Lets a prepared call run once it may: by rule, or because a person has said yes to exactly what was shown."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
@@ -17,11 +17,16 @@ _KINDS: dict[Effect, PermissionKind] = {"edit": "edit", "network": "network", "m
 _ALLOWED: frozenset[Decision] = frozenset({"allow_once", "allow_session"})
 
 
-class Gate:
-    """Runs calls against a registry. ``stop_asked`` becomes true when a person answered "deny and stop"."""
+Execute = Callable[[PreparedCall, ToolContext, Callable[[Event], None]], Awaitable[ToolOutput]]
 
-    def __init__(self, registry: Registry, judge: Judge, permissions: Permissions) -> None:
+
+class Gate:
+    """Runs the calls of a registry with ``execute``, once they may run. ``stop_asked`` becomes true when a person
+    answered "deny and stop"."""
+
+    def __init__(self, registry: Registry, execute: Execute, judge: Judge, permissions: Permissions) -> None:
         self._registry = registry
+        self._execute = execute
         self._judge = judge
         self._permissions = permissions
         self.stop_asked = False
@@ -44,7 +49,7 @@ class Gate:
     async def _run(self, prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]) -> ToolOutput:
         while True:
             try:
-                return await self._registry.execute(prepared, context)
+                return await self._execute(prepared, context, emit)
             except PermissionNeeded as needed:
                 ruling = self._judge.for_path(prepared, needed)
                 question = Permission(new_id(), needed.kind, str(needed), needed.reason, ruling.rule, prepared.call.id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ from marvin_server.session.toolbox import SessionToolbox
 from marvin_server.session.trust import Acceptances, Trust
 from marvin_server.session.usage import Tally
 from marvin_server.settings import Settings
-from marvin_server.tools.base import ToolContext
-from marvin_server.tools.registry import Registry
+from marvin_server.tools.base import ToolContext, ToolOutput
+from marvin_server.tools.registry import PreparedCall, Registry
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.sandbox_session import Access, SessionSandbox
@@ -32,6 +33,8 @@ from marvin_server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from marvin_server.agent.rules import Rules
+    from marvin_server.session.step_recorder import StepRecorder
+    from marvin_server.session.undo import Undo
 
 
 class OpenSession(Struct, frozen=True):
@@ -102,6 +105,23 @@ def open_session(
         toolbox.switch_on(trust.settings.tools)
         return goes_on
 
+    @cache
+    def recorder() -> "StepRecorder":
+        from marvin_server.session.step_recorder import StepRecorder
+        from marvin_server.session.undo import checkpoints_of
+
+        return StepRecorder(registry.execute, store.steps, record.id, partial(checkpoints_of, settings))
+
+    async def execute(prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]) -> ToolOutput:
+        if prepared.entry.effect == "read":
+            return await registry.execute(prepared, context)
+        return await recorder().run(prepared, context, session.turn_id or "", emit)
+
+    def undo() -> "Undo":
+        from marvin_server.session.undo import Undo, checkpoints_of
+
+        return Undo(store.steps, partial(checkpoints_of, settings))
+
     def agent() -> Agent:
         inputs = Inputs(
             lambda: system_prompt(
@@ -120,7 +140,7 @@ def open_session(
         most = settings.max_rounds or rounds
         limits = Limits(min(most, trust.settings.max_rounds or most), ledger.is_spent)
         recovery = Recovery(provider, ledger.ways)
-        runner = CallRunner(registry, context, Gate(registry, judge, permissions), redact)
+        runner = CallRunner(registry, context, Gate(registry, execute, judge, permissions), redact)
         return Agent(recovery, runner, inputs, limits, ledger.book)
 
     session = Session(
@@ -132,6 +152,7 @@ def open_session(
         provider=provider.name,
         model=provider.model,
         before_turn=before_turn,
+        undo=undo,
     )
     warnings = (*registry.warnings, *(rules.warnings if rules else ()))
     return OpenSession(session, processes, ledger.tally, registry, sandbox, warnings)

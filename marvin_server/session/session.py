@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from marvin_server.agent.loop import Agent
 from marvin_server.agent.permissions import Permissions
@@ -14,6 +14,9 @@ from marvin_server.events import Decision, Event, Failure, MessageFinished, Turn
 from marvin_server.messages import Image, Message, Usage, new_id, user_message
 from marvin_server.session.store import Store
 from marvin_server.session.transcript import answered
+
+if TYPE_CHECKING:
+    from marvin_server.session.undo import Direction, TakenBack, Undo
 
 WhenBusy = Literal["reject", "queue", "steer"]
 # A subscriber that comes later is given this many of the latest events at most; the transcript is in the store.
@@ -59,7 +62,7 @@ class Session:
     """A persisted conversation in one workspace.
 
     ``agent`` makes the agent for one turn; ``before_turn`` is awaited first, may emit events, and says whether the turn
-    goes on. ``submit``, ``answer``, ``cancel`` and ``subscribe`` are its only entries;
+    goes on. ``submit``, ``answer``, ``cancel``, ``undo``, ``redo`` and ``subscribe`` are its only entries;
     a subscriber that is slow, or leaves, never stops a turn.
     """
 
@@ -74,6 +77,7 @@ class Session:
         provider: str,
         model: str,
         before_turn: Callable[[Callable[[Event], None]], Awaitable[bool]],
+        undo: "Callable[[], Undo]",
     ) -> None:
         self.id = session_id
         self._store = store
@@ -81,6 +85,8 @@ class Session:
         self._permissions = permissions
         self._agent = agent
         self._before_turn = before_turn
+        self._undo = undo
+        self._taking_back: asyncio.Future[TakenBack] | None = None
         self._provider = provider
         self._model = model
         self._seq = 0
@@ -101,6 +107,8 @@ class Session:
         """
         if self._closed:
             raise UsageError("the session is closed")
+        if self._taking_back is not None:
+            raise UsageError("changes are being taken back: try again when that is done")
         message = user_message(prompt, images)
         turn_id = new_id()
         if self._turn is None:
@@ -127,6 +135,20 @@ class Session:
             return False
         self._turn[1].cancel()
         return True
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs."""
+        return self._turn[0] if self._turn else None
+
+    async def undo(self, turn_id: str | None = None, *, preview: bool = False) -> "TakenBack":
+        """Take back what a turn has changed, the newest that there is unless it is named; see ``Undo``. The model is
+        told with the next prompt. Raises ``UsageError`` while a turn runs, ``MarvinError`` when nothing is there."""
+        return await self._take_back("undo", turn_id, preview)
+
+    async def redo(self, turn_id: str | None = None, *, preview: bool = False) -> "TakenBack":
+        """Bring back what ``undo`` has taken back."""
+        return await self._take_back("redo", turn_id, preview)
 
     def subscribe(self, from_seq: int | None = None) -> Subscription:
         """All events from now on; with ``from_seq`` also the kept ones from that number on.
@@ -159,6 +181,8 @@ class Session:
             task = self._turn[1]
             task.cancel()
             await asyncio.wait([task])
+        if self._taking_back is not None:
+            await asyncio.wait([self._taking_back])
         for subscription in self._subscriptions:
             subscription.close()
 
@@ -204,6 +228,26 @@ class Session:
                 self._start(turn_id, prompt)
             except StoreError as error:
                 self._finish(_failed(turn_id, error))
+
+    async def _take_back(self, kind: "Direction", turn_id: str | None, preview: bool) -> "TakenBack":
+        def work() -> "TakenBack":
+            undo = self._undo()
+            return undo.take_back(kind, undo.find(kind, session_id=self.id, turn_id=turn_id), preview=preview)
+
+        if self._closed:
+            raise UsageError("the session is closed")
+        if self._turn is not None or self._taking_back is not None:
+            raise UsageError("a turn is running, or being taken back: wait for it, or cancel it")
+        self._taking_back = asyncio.ensure_future(asyncio.to_thread(work))
+        self._taking_back.add_done_callback(self._taken_back)
+        return await asyncio.shield(self._taking_back)
+
+    def _taken_back(self, done: "asyncio.Future[TakenBack]") -> None:
+        self._taking_back = None
+        if not done.cancelled() and not done.exception() and (told := done.result().message):
+            message = user_message(told)
+            self._keep(message)
+            self._publish(MessageFinished(message))
 
     def _keep(self, message: Message) -> None:
         self._store.append(self.id, message, self._history[-1].id if self._history else None)

@@ -184,7 +184,7 @@ class Root:
             _sync(new_folder)
 
     def make_link(self, path: str, target: str) -> None:
-        """Make the symbolic link ``path``, which must be free. Whatever ``target`` is: nobody follows it here."""
+        """Make the symbolic link ``path``, which must be free. ``target`` may be anything: nothing is followed."""
         with self._parent(path) as (folder, name):
             os.symlink(target, name, dir_fd=folder)
             _sync(folder)

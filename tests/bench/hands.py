@@ -12,6 +12,7 @@ from statistics import median
 from marvin_server.edits import formats
 from marvin_server.edits.verify import verify
 from marvin_server.workspace import listing
+from marvin_server.workspace.checkpoints import Checkpoints
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.process import Processes, shell_argv
 from marvin_server.workspace.search import search
@@ -100,10 +101,24 @@ async def output_of_a_command(folder: Path) -> str:
     return f"{grown / 1024:5.1f} MB more, {spent:.1f} s"
 
 
+def checkpoint(folder: Path) -> str:
+    """A checkpoint of 20,000 files after one has changed; the first of all, which reads each, beside it."""
+    root = grow(folder / "kept", 20_000)
+    checkpoints = Checkpoints(folder / "state", root.resolve(), os.environ)
+    times: list[float] = []
+    for run in range(RUNS + 1):
+        (root / "changed").write_text(f"{run}\n")
+        started = time.perf_counter()
+        checkpoints.snapshot()
+        times.append(time.perf_counter() - started)
+    return f"{median(times[1:]) * 1000:5.0f} ms (the first: {times[0]:.1f} s)"
+
+
 def report(folder: Path, tell: Callable[[str, str, str], None]) -> None:
     """Measure everything in ``folder``; ``tell`` gets name, target and figure of each."""
     tell("1 GB of command output", "constant memory", asyncio.run(output_of_a_command(folder)))
     tell("1,000 edits, 50,000 lines", "-", editing())
+    tell("warm checkpoint, 20,000 files", "under 300 ms", checkpoint(folder))
     large = grow(folder / "large", 100_000)
     tell("code_grep, 100,000 files", "at most 1.3 × rg", asyncio.run(searching(large)))
     tell("tree, 100,000 files", "at most 4 × rg --files", asyncio.run(listing_all(large)))

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from marvin_server.errors import StoreError
 from marvin_server.messages import Charge, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, user_message
+from marvin_server.session.steps import KeptStep, Step
 from marvin_server.session.store import Hit, SessionRecord, Store
 from marvin_server.session.usage import ModelUsage
 
@@ -301,20 +303,41 @@ def test_a_stored_message_of_an_unknown_shape_is_named(store: Store, path: Path)
         store.history(session.id)
 
 
-def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path, version: int) -> None:
     store = Store.open(path)
     session = say(store, "hello")
     store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5))
     store.close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE usage DROP COLUMN saved")
         connection.execute("DROP TABLE checkpoints")
-        connection.execute("PRAGMA user_version = 1")
+        if version == 1:
+            connection.execute("ALTER TABLE usage DROP COLUMN saved")
+        connection.execute(f"PRAGMA user_version = {version}")
     for _ in range(2):
-        store = Store.open(path)
-        store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5, 0.25))
-        store.close()
-    assert Store.open(path).usage() == [ModelUsage("p", "m", 3, Usage(9, 6), 1.5, saved=0.5)]
+        with closing(Store.open(path)) as again:
+            assert again.usage() == [ModelUsage("p", "m", 1, Usage(3, 2), 0.5)]
+            assert again.find(session.id) == session
+            again.steps.end(again.steps.begin(Step(session.id, "t", "edit", "/work", "a")), "b")
+    with closing(Store.open(path)) as again:
+        assert [step.after for step in again.steps.all()] == ["b", "b"]
+
+
+def test_steps_are_kept_in_order_and_those_that_change_nothing_are_forgotten(store: Store) -> None:
+    one, two = say(store, "one").id, say(store, "two").id
+    first = Step(one, "t1", "command", "/work", "a")
+    second = Step(two, "t2", "edit", "/other", "a", "b")
+    ids = [store.steps.begin(step) for step in (first, second, first)]
+    store.steps.end(ids[2], "a")
+    kept = KeptStep(*astuple(first), id=ids[0]), KeptStep(*astuple(second), id=ids[1])
+    assert store.steps.all() == list(kept)
+    assert (store.steps.all(session_id=two), store.steps.all(root="/work")) == ([kept[1]], [kept[0]])
+    store.steps.forget("/work", days=30, most=1)
+    assert store.steps.all() == list(kept)
+    store.steps.forget("/work", days=30, most=0)
+    assert store.steps.all() == [kept[1]]
+    store.steps.forget("/other", days=-1, most=9)
+    assert store.steps.all() == []
 
 
 def test_a_file_of_a_newer_marvin_is_refused_and_left_as_it_is(path: Path) -> None:

@@ -20,10 +20,13 @@ from marvin_server.workspace.process import Processes
 from marvin_server.workspace.search import search
 
 SWAP = """
-import contextlib, itertools, os
+import contextlib, itertools, os, random
 made = itertools.count()
 
 def put(source, name):
+    # Never in step with what the journal of the file system lets the other process do.
+    for _ in range(random.randrange(5000)):
+        pass
     while os.path.lexists(source):
         try:
             os.rename(source, name)
@@ -40,7 +43,7 @@ while True:
             put(name, link)
             put("spare", name)
 """
-ENOUGH, LONGEST = (100, 50), 5.0
+ENOUGH, LONGEST = (100, 50), 20.0
 LEAKS = ("secret", "outsider", "outside target")
 INSIDE, OUTSIDE = "inside\n", "untouched secret\n"
 

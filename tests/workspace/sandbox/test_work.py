@@ -26,6 +26,7 @@ async def test_a_virtual_environment_is_made_and_used(place: Place, python: str)
 
 
 async def test_pytest_runs(place: Place) -> None:
+    place.write("work/pytest.ini", "[pytest]\n")
     place.write("work/test_it.py", "def test_it(tmp_path):\n    (tmp_path / 'x').write_text('y')\n")
     # The checkout may lie in /tmp, of which a command sees only its own.
     sandbox = place.sandbox(more_roots=(Path(sys.prefix), CHECKOUT / "tests"))
