@@ -183,6 +183,8 @@ class OneShot:
             self._outcome.answer, problem = check(self._outcome.answer, asked.schema)
             if problem:
                 again = f"Your answer does not match the schema: {problem}. Answer again with the JSON value alone."
+                if isinstance(self._output, Held):
+                    self._output.forget()
                 session.submit(again)
                 await self._follow(opened, subscription)
             if problem and self._outcome.stop == "completed":
@@ -239,8 +241,9 @@ class OneShot:
             say(outcome.error.message)
         elif outcome.stop in _WHY:
             say(_WHY[outcome.stop])
+        for denied in dict.fromkeys(outcome.denied):
+            say(denied)
         if outcome.denied and outcome.stop == "completed":
-            say(f"permission was denied for: {', '.join(dict.fromkeys(outcome.denied))}")
             return _EXIT_CODES["denied"]
         if outcome.error and outcome.error.kind == UsageError.__name__:
             return _USAGE

@@ -133,6 +133,10 @@ class Held:
     def show(self, event: Event) -> None:
         self._events.append(event)
 
+    def forget(self) -> None:
+        """Let go of a turn whose answer was not what was asked for."""
+        self._events.clear()
+
     def end(self, outcome: Outcome) -> None:
         if outcome.stop == "completed":
             for event in self._events:

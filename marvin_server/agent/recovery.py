@@ -95,14 +95,17 @@ class Recovery:
         return self._go_on(larger.provider, f"{error}", size)
 
     async def _fall_back(self, error: ProviderError) -> Step | None:
+        """The next provider that can be used. Raises ``error`` again with why, when there was one and none can."""
         skipped = ""
         while self._fallbacks:
             try:
                 provider = await asyncio.to_thread(self._fallbacks.pop(0))
             except MarvinError as unusable:
-                skipped = f" ({unusable})"
+                skipped += f" ({unusable})"
             else:
                 return self._go_on(provider, f"{error}{skipped}")
+        if skipped:
+            raise type(error)(f"{error}{skipped}", status=error.status, retry_after=error.retry_after) from error
         return None
 
     def _go_on(self, provider: Provider, why: str, what: str = "") -> Step:

@@ -47,7 +47,7 @@ def key(vendor: Vendor, settings: Settings) -> Key:
         return _read(stored, str(stored))
     found = Key(None, f"{variable} is not set" if variable else "no key is needed")
     if vendor.key_file:
-        found = _read(_expanded(vendor.key_file, settings), vendor.key_file)
+        found = _read(expanded(vendor.key_file, settings), vendor.key_file)
     return _from_keyring(vendor.name) if in_keyring and found.value is None else found
 
 
@@ -104,7 +104,8 @@ def _is_empty(file: Path) -> bool | None:
         return None
 
 
-def _expanded(name: str, settings: Settings) -> Path:
+def expanded(name: str, settings: Settings) -> Path:
+    """The path of a file that a person named, which may begin with ``~/``."""
     home = settings.environ.get("HOME") or str(Path.home())
     return Path(name.replace("~", home, 1)) if name.startswith("~/") else Path(name)
 

@@ -2,13 +2,14 @@
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from marvin_server.errors import Auth, UsageError
 from marvin_server.providers.base import Provider
 from marvin_server.providers.failures import Endpoint
-from marvin_server.providers.keys import key
+from marvin_server.providers.keys import expanded, key
 from marvin_server.providers.transport import Transport, is_loopback
 from marvin_server.providers.vendor_files import SUFFIXES, WIRE_APIS, Vendor, check_address, read
 from marvin_server.settings import Settings
@@ -49,6 +50,16 @@ def warnings(settings: Settings) -> tuple[str, ...]:
             except UsageError as error:
                 broken.append(str(error))
     return tuple(broken)
+
+
+def key_files(settings: Settings) -> tuple[Path, ...]:
+    """The files that vendors read their keys from, there or not. Broken vendor files are passed over."""
+    named: list[Path] = []
+    for file in _files(settings).values():
+        with suppress(UsageError):
+            if place := read(file).key_file:
+                named.append(expanded(place, settings))
+    return tuple(named)
 
 
 def usable(settings: Settings) -> Vendor | None:

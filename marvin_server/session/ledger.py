@@ -3,6 +3,7 @@
 import asyncio
 
 from marvin_server.agent.recovery import Larger, Ways
+from marvin_server.errors import UsageError
 from marvin_server.messages import Charge, Message, Usage
 from marvin_server.providers.base import Provider
 from marvin_server.providers.selection import Choice, fallbacks
@@ -34,10 +35,18 @@ class Ledger:
             lambda: [lambda make=make: self._going_on(make()) for make in fallbacks(self._settings)], self._larger
         )
 
+    def check(self) -> None:
+        """Raises ``UsageError`` where a cost limit cannot hold, since earlier runs used a model of unknown price."""
+        unpriced = next((row.model for row in self._before.rows if row.unpriced), None)
+        if self._settings.max_cost is not None and unpriced is not None:
+            raise UsageError(
+                f"--max-cost cannot hold: this session has used {unpriced}, whose price is unknown; begin a new session"
+            )
+
     def is_spent(self) -> bool:
         """Whether no more may be spent: the cost limit is reached, or cannot be told since a price was unknown."""
         limit = self._settings.max_cost
-        unpriced = any(row.unpriced for row in (*self._before.rows, *self.tally.rows))
+        unpriced = any(row.unpriced for row in self.tally.rows)
         return limit is not None and (unpriced or self._before.cost + self.tally.cost >= limit)
 
     async def book(self, asked: Provider, message: Message) -> Charge:

@@ -1,6 +1,6 @@
 """Puts a session together from settings: store, provider, tools, workspace and the rules that hold in it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -16,7 +16,8 @@ from marvin_server.agent.permissions import Permissions, Policy
 from marvin_server.agent.prompt import system_prompt
 from marvin_server.agent.recovery import Recovery
 from marvin_server.events import Event
-from marvin_server.providers.selection import Choice
+from marvin_server.providers import vendors
+from marvin_server.providers.selection import Choice, names
 from marvin_server.session.ledger import Ledger
 from marvin_server.session.session import Session
 from marvin_server.session.store import SessionRecord, Store
@@ -72,6 +73,7 @@ def open_session(
     store.own(record.id)
     history = store.history(record.id) if resume is not None else []
     ledger = Ledger(settings, store, record.id, choice, Tally(store.usage(record.id) if resume is not None else ()))
+    ledger.check()
     registry = Registry.load(settings.paths.cache, settings.paths.tools)
     rules = _rules(settings, registry)
     readonly = settings.readonly or settings.mode == "plan"
@@ -154,8 +156,25 @@ def open_session(
         before_turn=before_turn,
         undo=undo,
     )
-    warnings = (*registry.warnings, *(rules.warnings if rules else ()))
+    warnings = (
+        *registry.warnings,
+        *(rules.warnings if rules else ()),
+        *_oddities(settings, registry, record, directory),
+    )
     return OpenSession(session, processes, ledger.tally, registry, sandbox, warnings)
+
+
+def _oddities(settings: Settings, registry: Registry, record: SessionRecord, directory: Path) -> Iterator[str]:
+    """What the person may not have meant."""
+    known = {"core", "all", *registry.toolsets()}
+    for name in settings.tools:
+        if name not in known:
+            yield f"there is no toolset called {name}; known: {', '.join(sorted(known))}"
+    for name in settings.fallback or ():
+        if name not in names(settings):
+            yield f"fallback: there is no provider called {name}; it is passed over"
+    if record.cwd != str(directory):
+        yield f"this session began in {record.cwd}; it goes on in {directory}"
 
 
 def _sandbox(settings: Settings, workspace: Workspace) -> SessionSandbox | None:
@@ -166,7 +185,7 @@ def _sandbox(settings: Settings, workspace: Workspace) -> SessionSandbox | None:
     access = Access(
         root=lambda: workspace.root.path,
         more_roots=settings.sandbox_roots,
-        secrets=(paths.config, paths.data, paths.state),
+        secrets=lambda: (paths.config, paths.data, paths.state, *vendors.key_files(settings)),
         network=settings.approve != "all" if network is None else network,
     )
     return SessionSandbox(access, settings.environ, paths.cache / "sandbox", required=settings.sandbox == "on")

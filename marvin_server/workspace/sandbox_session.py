@@ -30,12 +30,12 @@ class Access(Struct, frozen=True):
     """What a session's commands may do beyond reading.
 
     They write beneath ``root()``, the workspace's root at that moment, and beneath ``more_roots`` (those that exist).
-    ``secrets`` are folders that are hidden from them, besides all that ``sandbox_places`` knows of.
+    ``secrets()`` are files and folders that are hidden from them, besides all that ``sandbox_places`` knows of.
     """
 
     root: Callable[[], Path]
     more_roots: Sequence[Path] = ()
-    secrets: Sequence[Path] = ()
+    secrets: Callable[[], Sequence[Path]] = tuple
     network: bool = False
 
 
@@ -136,7 +136,7 @@ class SessionSandbox:
         found = survey(roots, _SURVEY_SECONDS)
         self._found |= found.secrets
         agents = sockets(environ)
-        own = {str(folder.resolve()) for folder in access.secrets if folder.exists()}
+        own = {str(place.resolve()) for place in access.secrets() if place.exists()}
         hidden = {*secret_places(environ), *filter(os.path.lexists, self._found), *agents.values(), *own}
         hidden.difference_update(roots)
         confinement = Confinement(

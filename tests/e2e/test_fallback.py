@@ -85,3 +85,16 @@ def test_a_wait_can_be_cancelled(marvin: Marvin, servers: list[ThreadedModelServ
     running.read_until("asking first again in 60 s")
     running.send_signal(signal.SIGINT)
     assert running.wait().exit_code == 130
+
+
+def test_why_a_fallback_was_passed_over_is_told_even_when_no_other_is_left(
+    marvin: Marvin, servers: list[ThreadedModelServer], home: Path
+) -> None:
+    (home / "marvin" / "config" / "config.yaml").write_text(
+        "fallback: [nosuch, second]\nmodels: {model-first: {input: 1, output: 1}}\n"
+    )
+    servers[0].play([status(500)])
+    done = marvin(*ASK, "--max-cost", "1")
+    assert (done.exit_code, len(servers[1].requests)) == (1, 0)
+    assert "marvin: fallback: there is no provider called nosuch; it is passed over" in done.stderr
+    assert "the price of model-second is unknown" in done.stderr

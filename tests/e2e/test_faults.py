@@ -98,3 +98,22 @@ def test_verbose_shows_what_a_crashing_tool_said(ask: Any, home: Path, model_ser
     assert (quiet.exit_code, quiet.stdout, lines(quiet.stderr)) == (0, "  🔧 broken\nIt broke.\n", [])
     assert "RuntimeError: boom" in next((home / "marvin" / "state" / "logs").iterdir()).read_text()
     assert "Traceback" in ask("--verbose").stderr
+
+
+def test_a_remark_before_a_failure_is_no_answer(ask: Any, model_server: ThreadedModelServer) -> None:
+    for form in ("final", "json"):
+        model_server.play([Reply(Said(("I look first.", Call("get_working_dir", "{}")))), Reply(None, 400)])
+        done = ask("--output", form)
+        answer = json.loads(done.stdout)["answer"] if form == "json" else done.stdout
+        assert (done.exit_code, answer) == (1, "")
+
+
+def test_a_session_that_goes_on_in_another_folder_says_so(ask: Any, tmp_path: Path) -> None:
+    begun = json.loads(ask("--output", "json").stdout)["sessionId"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = ask("--resume", begun, "--working-dir", elsewhere)
+    assert (done.exit_code, lines(done.stderr)) == (
+        0,
+        [f"marvin: this session began in {tmp_path}; it goes on in {elsewhere}"],
+    )

@@ -17,6 +17,7 @@ def test_a_denied_permission_is_exit_3_even_with_an_answer(ask: Any, model_serve
     model_server.play([calls(Call("run_command", '{"command": "true"}')), says("I could not.")])
     done = ask("--approve", "none")
     assert (done.exit_code, done.stdout) == (3, "  🔧 run_command\nI could not.\n")
+    assert "marvin: true: Permission denied (--approve none). Nothing was done.\n" in done.stderr
 
 
 def test_the_round_limit_asks_for_an_answer_and_is_exit_5(ask: Any, model_server: ThreadedModelServer) -> None:
@@ -68,3 +69,15 @@ def test_the_cost_limit_holds_for_the_whole_session(
     first, second = marvin(*run), marvin(*run, "--continue")
     assert (first.exit_code, second.exit_code, len(model_server.requests)) == (0, 4, 1)
     assert "the cost limit is reached" in second.stderr
+
+
+def test_a_session_that_used_a_model_of_unknown_price_takes_no_cost_limit(
+    ask: Any, marvin: Marvin, model_server: ThreadedModelServer, home: Path
+) -> None:
+    assert ask().exit_code == 0
+    config = home / "marvin" / "config" / "config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("models:\n  other:\n    input: 1\n    output: 1\n")
+    done = ask("--continue", "--model", "other", "--max-cost", "5")
+    assert (done.exit_code, len(model_server.requests)) == (2, 1)
+    assert "this session has used test-model, whose price is unknown; begin a new session" in done.stderr

@@ -70,6 +70,20 @@ def test_commands_are_confined_and_nothing_is_said_of_it(
     assert list((home / "marvin" / "cache" / "sandbox").iterdir()) == []
 
 
+def test_a_key_file_that_a_vendor_names_is_hidden_wherever_it_is(
+    marvin: Marvin, model_server: ThreadedModelServer, model_environ: dict[str, str], tmp_path: Path, home: Path
+) -> None:
+    vendors = home / "marvin" / "config" / "vendors"
+    vendors.mkdir(parents=True)
+    key = tmp_path / "gateway-token"
+    key.write_text("5ecret-9f1c\n")
+    key.chmod(0o600)
+    (vendors / "gateway.yaml").write_text(f"wire_api: openai_chat\nbase_url: http://127.0.0.1:9\nkey_file: {key}\n")
+    model_server.play([run_command(f"cat {key}; echo end"), says("ok")])
+    done = marvin(*ASK, env=model_environ)
+    assert (done.exit_code, "end" in answer(model_server), "5ecret" in answer(model_server)) == (0, True, False)
+
+
 def test_without_the_sandbox_commands_run_with_the_persons_rights(
     marvin: Marvin, model_server: ThreadedModelServer, model_environ: dict[str, str], tmp_path: Path
 ) -> None:

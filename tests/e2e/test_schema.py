@@ -83,3 +83,17 @@ def test_an_answer_that_cannot_be_checked_is_never_printed(
         (line,) = ask("--output-schema", path, "--output", form).stdout.splitlines()
         report = json.loads(line)
         assert (report.get("answer", ""), report["error"]["kind"]) == ("", "SchemaMismatch")
+
+
+def test_a_turn_whose_answer_was_sent_back_is_not_printed(
+    ask: Any, model_server: ThreadedModelServer, tmp_path: Path
+) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(SCHEMA))
+    model_server.play([says("it is 1"), says('{"n": 1}')])
+    events = [
+        json.loads(line) for line in ask("--output-schema", schema, "--output", "stream-json").stdout.splitlines()
+    ]
+    assert [event["type"] for event in events].count("turn.finished") == 1
+    assert events[-1]["type"] == "turn.finished"
+    assert "it is 1" not in json.dumps(events)

@@ -56,7 +56,7 @@ class Place:
         return path
 
     def sandbox(self, *, network: bool = False, more_roots: tuple[Path, ...] = ()) -> SessionSandbox:
-        access = Access(lambda: self.work, more_roots, (self.base / "marvin" / "data",), network)
+        access = Access(lambda: self.work, more_roots, lambda: (self.base / "marvin" / "data",), network)
         sandbox = SessionSandbox(access, {"PATH": self.backends}, self.base / "cache", required=True)
         self._open.append(sandbox)
         return sandbox
