@@ -40,7 +40,10 @@ class Command(Struct, frozen=True):
 
 
 class Permission(Struct, frozen=True):
-    """A question to the person. ``decided_by`` names the rule that asks; an answer covers exactly what is shown."""
+    """A question to the person. ``decided_by`` names the rule that asks; an answer covers exactly what is shown.
+
+    ``diff`` is the unified diff of what would be changed, None where the tool cannot tell before.
+    """
 
     id: str
     kind: PermissionKind
@@ -49,6 +52,7 @@ class Permission(Struct, frozen=True):
     decided_by: str
     tool_call_id: str | None = None
     command: Command | None = None
+    diff: str | None = None
 
 
 class Failure(Struct, frozen=True):

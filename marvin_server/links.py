@@ -5,11 +5,11 @@ import unicodedata
 from urllib.parse import urlsplit
 
 _ADDRESS = r"<?(?P<{0}>[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*)>?"
-_TITLE = r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?"""
+_TITLE = r"""(?:\s++(?:"[^"]*"|'[^']*'|\([^()]*\)))?"""
 _DEFINITION = re.compile(r"^ {0,3}\[(?P<name>[^\[\]\n]{1,300})\]:\s{0,20}" + _ADDRESS.format("target"), re.MULTILINE)
 _LINK = re.compile(
     r"\[(?P<text>[^\[\]]{1,1000})\]"
-    rf"(?:\(\s*{_ADDRESS.format('inline')}{_TITLE}\s*\)|\[(?P<name>[^\[\]\n]{{0,300}})\]|(?![\[(:]))"
+    rf"(?:\(\s*+{_ADDRESS.format('inline')}{_TITLE}\s*+\)|\[(?P<name>[^\[\]\n]{{0,300}})\]|(?![\[(:]))"
 )
 _URL = re.compile(r"\b(?P<scheme>https?:/{2})(?P<authority>[^\s/?#<>()\[\]\"'`\\]+)", re.IGNORECASE)
 _WHOLE_URL = re.compile(rf"{_URL.pattern}\S*", re.IGNORECASE)
@@ -23,6 +23,10 @@ _FILES = frozenset(
         *("yaml", "yml", "zip"),
     )
 )
+_AUTHORITY = re.compile(r"\A([^/?#]*+//)([^/?#]*+)")
+_DOTS = frozenset(".。．｡")
+_LABEL_ENDS = re.compile(r"([.。．｡@:])")
+_LONGEST_LABEL = 63  # characters (RFC 1035); making a longer one into Punycode takes quadratic time, and no host has it
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -59,7 +63,7 @@ def _note(text: str, target: str) -> str:
 
 def _host(url: str) -> str:
     try:
-        return _plain(urlsplit(url).hostname or "")
+        return _plain(urlsplit(_AUTHORITY.sub(lambda start: start[1] + _in_ascii(start[2]), url)).hostname or "")
     except ValueError:
         return ""
 
@@ -71,10 +75,18 @@ def _plain(host: str) -> str:
 def _in_ascii(authority: str) -> str:
     if authority.isascii():
         return authority
-    labels = unicodedata.normalize("NFKC", authority).lower().replace("。", ".").split(".")
-    return ".".join(
-        label if label.isascii() else f"xn--{label.encode('punycode', 'replace').decode()}" for label in labels
-    )
+    return "".join(map(_label_in_ascii, _LABEL_ENDS.split(authority)))
+
+
+def _label_in_ascii(label: str) -> str:
+    if label in _DOTS:
+        return "."
+    if label.isascii():
+        return label
+    if len(label) > _LONGEST_LABEL:
+        return label.encode("ascii", "backslashreplace").decode()
+    parts = unicodedata.normalize("NFKC", label).lower().split(".")
+    return ".".join(part if part.isascii() else f"xn--{part.encode('punycode', 'replace').decode()}" for part in parts)
 
 
 def _key(name: str) -> str:

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
+# In a command, for bash: what is quoted, a quote without its end, and a word of its own that stands for files.
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_QUOTE = re.compile(r"""['"]""")
+_FILE = re.compile(r"(?<![^\s|&;()<>])\{file\}(?![^\s|&;()<>])")
+
 
 def shown(value: object) -> str:
     """A short form of any value, however deep it is nested."""
@@ -104,6 +109,11 @@ def _host(value: object) -> str:
 
 def file_checks(value: object) -> Mapping[str, str]:
     pairs = cast("dict[object, object]", value) if isinstance(value, dict) else {None: None}
-    if all(isinstance(text, str) and text.strip() and "\0" not in text for pair in pairs.items() for text in pair):
-        return cast("dict[str, str]", pairs)
-    raise ValueError('needs file names with the command that checks them, such as {"*.py": "ruff check {file}"}')
+    if not all(isinstance(text, str) and text.strip() and "\0" not in text for pair in pairs.items() for text in pair):
+        raise ValueError('needs file names with the command that checks them, such as {"*.py": "ruff check {file}"}')
+    commands = cast("dict[str, str]", pairs)
+    for command in commands.values():
+        unquoted = _QUOTED.sub("_", command)
+        if "{file}" in command and (len(_FILE.findall(unquoted)) < command.count("{file}") or _QUOTE.search(unquoted)):
+            raise ValueError(f"needs {{file}} as a word of its own, in no quotes, in {shown(command)}")
+    return commands

@@ -1,5 +1,7 @@
 """Links whose text lies."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,6 +95,34 @@ def test_hosts_that_may_look_like_others_are_spelt_out() -> None:
     assert honest_links("https://аpple.com/ü?ü [x](http://bücher.example:80/ü)") == (
         "https://xn--pple-43d.com/ü?ü [x](http://xn--bcher-kva.example:80/ü)"
     )
+
+
+def test_what_is_too_long_for_a_name_of_a_host_is_spelt_out_character_by_character() -> None:
+    assert honest_links(f"https://me:{'x' * 70}@аpple.com") == f"https://me:{'x' * 70}@xn--pple-43d.com"
+    assert honest_links(f"https://а{'x' * 70}.com") == f"https://\\u0430{'x' * 70}.com"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a](" + " " * 1_000_000,
+        "[a](x" + " \n" * 500_000,
+        "[a](x 't'" + " " * 1_000_000,
+        "[a](" * 250_000,
+        "[a]((b)" * 140_000,
+        "[a](x '" * 140_000,
+        "[" * 1_000_000,
+        "[a]: (b" * 140_000,
+        "https://" + "".join(chr(0x4E00 + number % 20_000) for number in range(330_000)),
+        "https://a" + "\u0301\u0316" * 250_000,
+        "[good.example](//a" + "\u0301\u0316" * 250_000 + ")",
+    ],
+    ids=lambda text: ascii(text[:16]),
+)
+def test_a_hostile_megabyte_is_read_through_in_time(text: str) -> None:
+    started = time.monotonic()
+    honest_links(text)
+    assert time.monotonic() - started < 3
 
 
 @given(st.lists(st.sampled_from(_PARTS)).map("".join))

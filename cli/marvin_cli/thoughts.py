@@ -6,7 +6,7 @@ from functools import partial
 
 from marvin_cli.stdout import Stdout, write_line
 from marvin_server.events import Event, ThoughtDelta
-from marvin_server.sanitise import printable
+from marvin_server.sanitise import Sanitiser
 
 _MARK, _INDENT = "💭 ", "   "
 _WIDTH = 100
@@ -26,12 +26,14 @@ class Thoughts:
         self._dim = dim
         self._margin = _MARK
         self._rest = ""
+        self._sanitiser = Sanitiser()
 
     def show(self, event: Event) -> None:
         """Take in the next event of a turn; any but a piece of a thought ends the block."""
         if isinstance(event, ThoughtDelta):
-            self._add(printable(event.text))
+            self._add(self._sanitiser.feed(event.text))
         else:
+            self._add(self._sanitiser.flush())
             self._line(self._rest)
             self._rest, self._margin = "", _MARK
 

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from marvin_server.agent.rules import Finding, Rule, Rules
+from marvin_server.agent.shell.arguments import may_run
 from marvin_server.agent.shell.subcommands import Parsed, Redirect
 from marvin_server.agent.shell.words import Word
 from marvin_server.config_file import Verdict
@@ -53,10 +54,11 @@ class CommandRules:
 
     def finding(self, parsed: Parsed) -> Finding | None:
         """What the rules say of a command, None when they say nothing."""
-        moved = any(sub.words and sub.words[0].value in {"cd", "pushd", "popd"} for sub in parsed.subcommands)
-        restricting = self._by_verdict["deny"] + self._by_verdict["ask"]
+        moved = any(sub.moves for sub in parsed.subcommands)
+        restricting = [*self._by_verdict["deny"], *self._by_verdict["ask"], *self._about_files()]
         findings = [self._of_words(sub.words, "deny") for sub in parsed.subcommands]
         findings += [self._of_words(sub.words, "ask") for sub in parsed.subcommands]
+        findings += [self._of_arguments(sub.words) for sub in parsed.subcommands if not sub.wraps]
         findings += [self._of_redirect(r, moved) for sub in parsed.subcommands for r in sub.redirects]
         findings.append(self._unreadable)
         if parsed.problem and restricting:
@@ -77,6 +79,26 @@ class CommandRules:
             return Finding(verdict, rule.text)
         shown = " ".join(word.text for word in words)
         return Finding("ask", f"{rule.text}: it may be about '{shown}'", needs_person=verdict == "deny")
+
+    def _of_arguments(self, words: Sequence[Word]) -> Finding | None:
+        """What deny and ask rules say of the commands that a program may find in its arguments: it may run them."""
+        rules = [rule for rule in (*self._by_verdict["deny"], *self._by_verdict["ask"]) if rule.pattern]
+        for inner in may_run(words) if rules else ():
+            for rule in rules:
+                wanted, is_open = _wanted(rule.pattern or "")
+                if inner and inner[0].value and generous_fit(rule, inner if is_open else inner[: len(wanted)]):
+                    shown = " ".join(word.text for word in words)
+                    reason = f"{rule.text}: it may be about '{shown}'"
+                    return Finding("ask", reason, needs_person=rule.verdict == "deny")
+        return None
+
+    def _about_files(self) -> list[Rule]:
+        """The deny and ask rules that a redirect may be about."""
+        effects: tuple[Effect, ...] = ("edit", "read")
+        verdicts: tuple[Verdict, ...] = ("deny", "ask")
+        return [
+            rule for effect in effects for verdict in verdicts for rule in self._rules.about(effect, effect, verdict)
+        ]
 
     def _of_redirect(self, redirect: Redirect, moved: bool) -> Finding | None:
         """What the rules for files say of a redirect: writing is an edit of the file, reading a read."""

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from marvin_server.agent.judge import Judge, covered
+from marvin_server.agent.judge import Judge, covered, true_paths
 from marvin_server.agent.permissions import Permissions, Ruling
 from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.events import Command, Decision, Event, Permission, PermissionKind
@@ -52,10 +52,14 @@ class Gate:
                 return await self._execute(prepared, context, emit)
             except PermissionNeeded as needed:
                 ruling = self._judge.for_path(prepared, needed)
-                question = Permission(new_id(), needed.kind, str(needed), needed.reason, ruling.rule, prepared.call.id)
-                if denied := await self._denied(ruling, question, emit, (needed.kind, needed.path)):
+                try:
+                    denied = await self._denied(prepared, ruling, needed, context, emit)
+                except ToolError as error:
+                    return ToolOutput(f"Error: {error}", "error")
+                if denied:
                     return denied
-                context = replace(context, workspace=context.workspace.permitting(needed.path))
+                writing = prepared.entry.effect != "read"
+                context = replace(context, workspace=context.workspace.permitting(needed.path, writing=writing))
 
     async def _admitted(
         self, prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]
@@ -68,14 +72,15 @@ class Gate:
             if ruling.verdict != "ask":
                 return _refusal(ruling) if ruling.verdict == "deny" else prepared
             command = self._shown(command, context)
+            diff = await self._registry.preview(prepared, context)
             shown = covered(prepared, command, context)
-            answer = await self._permissions.put(_question(prepared, ruling, command), emit, shown)
+            answer = await self._permissions.put(_question(prepared, ruling, command, diff), emit, shown)
             if answer.decision == "allow_edited" and answer.command:
                 return self._edited(prepared, answer.command, context)
             if answer.decision not in _ALLOWED:
                 return self._refused(answer.decision)
             now = self._shown(prepared.command(context) if prepared.command else None, context)
-            if covered(prepared, now, context) == shown:
+            if covered(prepared, now, context) == shown and await self._registry.preview(prepared, context) == diff:
                 return prepared
 
     def _shown(self, command: Command | None, context: ToolContext) -> Command | None:
@@ -93,13 +98,26 @@ class Gate:
         return _refusal(ruling) if ruling.verdict == "deny" else changed
 
     async def _denied(
-        self, ruling: Ruling, question: Permission, emit: Callable[[Event], None], shown: object
+        self,
+        prepared: PreparedCall,
+        ruling: Ruling,
+        needed: PermissionNeeded,
+        context: ToolContext,
+        emit: Callable[[Event], None],
     ) -> ToolOutput | None:
-        """None when the call may go on, else the answer that says why it may not."""
+        """None when the call may use the path that its tool has met, else the answer that says why it may not."""
         if ruling.verdict != "ask":
             return _refusal(ruling) if ruling.verdict == "deny" else None
-        answer = await self._permissions.put(question, emit, shown)
-        return None if answer.decision in _ALLOWED else self._refused(answer.decision)
+        title, call_id = _use(prepared, needed.path), prepared.call.id
+        shown = (needed.kind, title, tuple(true_paths(context.workspace, prepared.locations)))
+        while True:
+            diff = await self._registry.preview(prepared, context)
+            question = Permission(new_id(), needed.kind, title, needed.reason, ruling.rule, call_id, diff=diff)
+            answer = await self._permissions.put(question, emit, shown)
+            if answer.decision not in _ALLOWED:
+                return self._refused(answer.decision)
+            if await self._registry.preview(prepared, context) == diff:
+                return None
 
     def _refused(self, decision: Decision) -> ToolOutput:
         self.stop_asked = self.stop_asked or decision == "deny_and_stop"
@@ -111,7 +129,16 @@ def _refusal(ruling: Ruling) -> ToolOutput:
     return ToolOutput(f"Permission denied ({ruling.rule}). Nothing was done.", "denied")
 
 
-def _question(prepared: PreparedCall, ruling: Ruling, command: Command | None) -> Permission:
+def _use(prepared: PreparedCall, path: str) -> str:
+    """What the call would do with ``path``; of an edit, also with the other files that it is about."""
+    name, effect = prepared.entry.name, prepared.entry.effect
+    if effect == "read":
+        return f"Read {path} with {name}"
+    title = prepared.title if prepared.title.startswith(name) else f"{name} {prepared.title}"
+    return f"{'Edit' if effect == 'edit' else 'Use'} {path} with {title}"
+
+
+def _question(prepared: PreparedCall, ruling: Ruling, command: Command | None, diff: str | None) -> Permission:
     kind = _KINDS.get(prepared.entry.effect, "command")
     reason = prepared.entry.description
-    return Permission(new_id(), kind, prepared.title, reason, ruling.rule, prepared.call.id, command)
+    return Permission(new_id(), kind, prepared.title, reason, ruling.rule, prepared.call.id, command, diff)

@@ -5,7 +5,6 @@ import os
 import posixpath
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from marvin_server.agent.command_rules import Spot
     from marvin_server.agent.rules import Finding, Rules
     from marvin_server.agent.shell.subcommands import Parsed
+
+_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class Judge(Struct, frozen=True):
@@ -52,7 +53,7 @@ class Judge(Struct, frozen=True):
         if self.rules is not None and needed.kind == "protected_path":
             for effect in dict.fromkeys(("read", prepared.entry.effect)):
                 finding = self.rules.for_paths(effect, effect, [needed.path])
-                if finding and (named is None or finding.verdict == "deny"):
+                if finding and (named is None or _STRICTNESS[finding.verdict] > _STRICTNESS[named.verdict]):
                     named = finding
         if named is not None and (named.verdict == "deny" or not protection(needed.path, writing=True)):
             return self.policy.ruling(prepared.entry.effect, named)
@@ -66,7 +67,7 @@ class Judge(Struct, frozen=True):
             for path in true_paths(workspace, prepared.locations):
                 may_be_read = effect == "read" or self.rules.guard(path, False) is None
                 if may_be_read and not protection(path, writing=True):
-                    workspace = workspace.permitting(path)
+                    workspace = workspace.permitting(path, writing=effect == "edit")
         return replace(context, workspace=workspace)
 
     def with_scripts(self, command: Command, workspace: Workspace) -> Command:
@@ -94,7 +95,8 @@ class Judge(Struct, frozen=True):
 
 def covered(prepared: PreparedCall, command: Command | None, context: ToolContext) -> object:
     """All that a yes to the question about this call covers, as a value that equals only itself: the exact command
-    with its shell, scripts, directory (by identity) and environment; the file of an edit; the host; else the call."""
+    with its shell, scripts, directory (by identity) and environment; the files of an edit with what its title says that
+    it does with them, whatever the text; the host; else the call."""
     name, effect = prepared.entry.name, prepared.entry.effect
     if command is not None:
         directory = context.workspace.directory_fd()
@@ -106,18 +108,20 @@ def covered(prepared: PreparedCall, command: Command | None, context: ToolContex
         variables = (tuple(sorted(command.env_changes.items())), tuple(sorted(context.environ.items())))
         return (name, shown, variables, (status.st_dev, status.st_ino), _arguments(prepared))
     if effect == "edit" and prepared.locations:
-        return (effect, tuple(true_paths(context.workspace, prepared.locations)))
+        return (effect, prepared.title, prepared.locations, tuple(true_paths(context.workspace, prepared.locations)))
     if effect == "network" and (reached := host(prepared)):
         return (effect, reached)
     return (name, _arguments(prepared))
 
 
 def host(prepared: PreparedCall) -> str | None:
-    """The host that a call reaches, by its parameter ``url``."""
+    """The host that a call reaches, by its parameter ``url``; None for a URL that cannot be read, too."""
+    from marvin_server.tools.web import _target
+
     url: object = getattr(prepared.params, "url", None)
     try:
-        return urlsplit(url).hostname if isinstance(url, str) else None
-    except ValueError:
+        return _target.read(url).host if isinstance(url, str) else None
+    except ToolError:
         return None
 
 

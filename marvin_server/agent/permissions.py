@@ -121,7 +121,7 @@ class Permissions:
         finally:
             self._open.pop(permission.id, None)
             emit(PermissionResolved(permission.id, answer.decision, answer.by))
-        if answer.decision == "allow_session":
+        if answer.decision == "allow_session" and _is_shown(permission):
             self._granted.add(covered)
         return answer
 
@@ -142,3 +142,8 @@ class Permissions:
         """Settle every open question as denied: disconnect or shutdown."""
         for permission_id in tuple(self._open):
             self.answer(permission_id, "deny", by)
+
+
+def _is_shown(permission: Permission) -> bool:
+    """Whether all that would run was shown: a script without a digest was not, and may be another one next time."""
+    return permission.command is None or all(script.digest for script in permission.command.scripts)

@@ -1,10 +1,12 @@
 """The scripts that a command would run and that were changed in this session: the person is to see them first."""
 
 import hashlib
+import itertools
 import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from marvin_server.agent.shell.running import INTERPRETERS
@@ -15,6 +17,8 @@ from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
 
 _CHARACTERS = 20_000
+_MOST_PLACES = 64
+_UNKNOWN = Script("?", "[runs a script that cannot be shown: only bash can tell which one]", "")
 _LARGEST = 1_000_000  # bytes
 # Programs that run what a file of a fixed name says, and the options that name another.
 _RECIPES = {
@@ -31,36 +35,67 @@ _FILE_OPTION = {"awk": "-f", "gawk": "-f", "mawk": "-f", "sed": "-f"}
 def scripts(parsed: Parsed, workspace: Workspace, since: float) -> tuple[Script, ...]:
     """The files beneath the root that ``parsed`` would run as programs and whose content or name was changed at or
     after ``since`` (seconds since the epoch), whoever changed them; each cut at 20,000 characters.
+    One without a digest stands for those that cannot be told.
 
     The time of the change is the one that the system keeps and no program can set.
     """
-    places = dict.fromkeys([workspace.working_dir, *_visited(parsed, workspace)])
+    places, unknown = _visited(parsed, workspace), False
     found: dict[str, Script] = {}
     for subcommand in parsed.subcommands:
         for name in _programs(subcommand):
-            for place in places:
+            if name is None or (None in places and not name.startswith("/")):
+                unknown = True
+                continue
+            for place in filter(None, places):
                 script = _changed(workspace, str(PurePosixPath(place, name)), since)
                 if script:
                     found.setdefault(script.path, script)
-    return tuple(found.values())
+    return tuple(found.values()) + ((_UNKNOWN,) if unknown else ())
 
 
-def _visited(parsed: Parsed, workspace: Workspace) -> Iterator[str]:
+def _visited(parsed: Parsed, workspace: Workspace) -> dict[str | None, None]:
+    """The folders, from the root, in which something may run; None among them when others may be."""
+    places: dict[str | None, None] = {workspace.working_dir: None}
     for subcommand in parsed.subcommands:
-        values = [word.value for word in subcommand.words]
-        if len(values) == 2 and values[0] in {"cd", "pushd"} and values[1]:
-            try:
-                yield workspace.locate(values[1])
-            except ToolError:
+        for folder in _folders(subcommand):
+            if folder is None or len(places) > _MOST_PLACES:
+                places[None] = None
                 continue
+            for place in [place for place in places if place is not None]:
+                with suppress(ToolError):
+                    places[workspace.locate(str(workspace.root.path / place / folder))] = None
+    return places
 
 
-def _programs(subcommand: Subcommand) -> Iterator[str]:
-    """The names of files that a sub-command may run."""
+def _folders(subcommand: Subcommand) -> Iterator[str | None]:
+    """Where a sub-command goes; None for a folder that only bash can tell."""
+    if not subcommand.moves:
+        return
+    words = subcommand.words[1:]
+    if subcommand.words[0].value in {"cd", "pushd", "popd"}:
+        yield from (word.value for word in words if not word.known.startswith("-"))
+        return
+    if any(word.value is None for word in words):
+        yield None
+    yield from _after([word.value or "" for word in words], ("-C", "--chdir"))
+
+
+def _programs(subcommand: Subcommand) -> Iterator[str | None]:
+    """The names of files that a sub-command may run, None for one that only bash can tell."""
     values = [word.value or word.known for word in subcommand.words]
     if not values:
         return
     name, arguments = values[0].rpartition("/")[2], values[1:]
+    named = name in {"source", "."} or INTERPRETERS.fullmatch(name)
+    options = (*_RECIPES[name][1], "-C", "--directory") if name in _RECIPES else (_FILE_OPTION.get(name, ""),)
+    for before, word in itertools.pairwise(subcommand.words):
+        follows = any(options) and (before.value in options or word.known.startswith(options))
+        if word.value is None and (named or follows):
+            yield None
+    if subcommand.words[0].value is None or (
+        named and any(r.reads and not r.target.value for r in subcommand.redirects)
+    ):
+        yield None
     if "/" in values[0]:
         yield values[0]
     if name in {"source", "."}:
@@ -80,8 +115,9 @@ def _programs(subcommand: Subcommand) -> Iterator[str]:
 def _interpreted(arguments: Sequence[str]) -> Iterator[str]:
     """The script among an interpreter's arguments: any word that could be one, and the file of a module."""
     for before, argument in zip(["", *arguments], arguments, strict=False):
-        if before == "-m" and re.fullmatch(r"[\w.]+", argument):
-            module = argument.replace(".", "/")
+        joined = re.fullmatch(r"-[A-Za-z]*?m([\w.]+)", argument)
+        if joined or (re.fullmatch(r"-[A-Za-z]*m", before) and re.fullmatch(r"[\w.]+", argument)):
+            module = (joined[1] if joined else argument).replace(".", "/")
             yield from (f"{module}.py", f"{module}/__main__.py")
         elif not argument.startswith("-"):
             yield argument

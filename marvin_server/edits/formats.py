@@ -6,6 +6,7 @@ from typing import Literal
 
 from marvin_server.edits import begin_patch, search_replace, unified_patch
 from marvin_server.edits.patch import Patch, Unreadable
+from marvin_server.edits.prose import skip
 
 Format = Literal["begin_patch", "search_replace", "unified"]
 
@@ -82,11 +83,16 @@ def _within(lines: Sequence[str]) -> list[str] | None:
 
 
 def _without_prose(lines: Sequence[str]) -> list[str]:
-    """``lines`` from the first marker of a ``*** Begin Patch`` to the last, when no other format comes before it."""
+    """``lines`` from the first marker of a ``*** Begin Patch`` to the last, when no other format comes before it.
+
+    Raises ``Unreadable`` when what is around it looks like a part of a patch too.
+    """
     begin = next((i for i, line in enumerate(lines) if line.strip() == begin_patch.BEGIN or _begins_other(line)), None)
     if begin is None or _begins_other(lines[begin]):
         return list(lines)
     end = max((i for i, line in enumerate(lines) if line.strip() == begin_patch.END), default=len(lines))
+    skip(lines, 0, begin)
+    skip(lines, end + 1, len(lines))
     return list(lines[begin : end + 1])
 
 

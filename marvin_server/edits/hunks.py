@@ -77,10 +77,12 @@ def whole(path: str, old: str | None, new: str | None) -> tuple[Hunk, ...]:
 
 
 def replaced(lines: Sequence[str], regions: Iterable[Region]) -> list[str]:
-    """``lines`` with ``regions``, which are sorted and do not overlap, in place."""
+    """``lines`` with ``regions`` in place. Raises ValueError unless these are sorted, apart, and within ``lines``."""
     result: list[str] = []
     end = 0
     for region in regions:
+        if not end <= region.start <= region.end <= len(lines):
+            raise ValueError(f"the lines {region.start} to {region.end} cannot be replaced after line {end}")
         result += lines[end : region.start]
         result += region.new
         end = region.end
@@ -122,6 +124,18 @@ def compared(old: Sequence[str], new: Sequence[str], start: int = 0) -> list[Reg
         for kind, i, j, k, m in difflib.SequenceMatcher(None, before, after, False).get_opcodes()
         if kind != "equal"
     ]
+
+
+def matched(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """How the lines ``old`` become ``new``, as the body of a ``Piece``."""
+    result: list[str] = []
+    place = 0
+    for region in compared(old, new):
+        result += [" " + line for line in old[place : region.start]]
+        result += ["-" + line for line in old[region.start : region.end]]
+        result += ["+" + line for line in region.new]
+        place = region.end
+    return result + [" " + line for line in old[place:]]
 
 
 class Splice(Struct, frozen=True):

@@ -6,7 +6,7 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from marvin_server.edits.hunks import Region
+from marvin_server.edits.hunks import Region, matched
 from marvin_server.edits.ladder import EXACT, LADDER, Lines, Rung, plain
 from marvin_server.edits.lines import bare, end_at, ended
 from marvin_server.edits.patch import Piece
@@ -76,26 +76,24 @@ class Locator:
         return self._missing(piece, after)
 
     def find_block(self, piece: Piece) -> Found | Missing | Several:
-        """The only place of ``piece`` in the whole file; if indentation differs, then alike on every line."""
+        """The only place of ``piece`` in the whole file. What is found of it keeps the lines that both sides have."""
         for trial in _trials(piece):
             for rung in LADDER:
-                places = [
-                    (place, indent)
-                    for place in islice(self._index.places(trial.old, rung), _SHOWN_PLACES + 1)
-                    if (indent := self._indent(trial, place) if rung.ignores_indentation else ("", "")) is not None
-                ]
-                if len(places) > 1:
-                    return _several([place for place, _ in places])
-                if places:
-                    return Found(trial, places[0][0], 0, _forgiven(rung), places[0][1])
+                found = self._on(rung, trial, 0, None)
+                if isinstance(found, Found):
+                    return replace(found, piece=_with_body(trial, matched(trial.old, trial.new)))
+                if isinstance(found, Several):
+                    return found
         return Missing()
 
     def _insertion(self, piece: Piece, after: int, expected: int | None) -> Found | Missing | Several:
         """The place of lines that replace none: where the number says, after the contexts, else at the end."""
         if expected is not None:
-            if expected <= len(self._lines):
+            if 0 <= expected <= len(self._lines):
                 return Found(piece, expected)
-            return Missing(f"it adds lines after line {expected}, and the file has {len(self._lines)}.")
+            above = f"the hunks before it fit so far up that it would be {-expected} lines above the file."
+            below = f"it adds lines after line {expected}, and the file has {len(self._lines)}."
+            return Missing(above if expected < 0 else below)
         if piece.contexts:
             starts = list(islice(self._past_contexts(piece.contexts, after), _SHOWN_PLACES + 1))
             if len(starts) > 1 and not piece.at_end:
@@ -111,22 +109,34 @@ class Locator:
         old = piece.old
         if piece.at_end:
             place = len(self._lines) - len(old)
-            if self._index.is_at(old, rung, place):
-                return _found(piece, place, expected, rung)
-            return Missing()
-        if expected is not None and self._index.is_at(old, rung, expected):
-            return _found(piece, expected, expected, rung)
-        places = dict.fromkeys(islice(self._index.places(old, rung, after), _SHOWN_PLACES + 1))
+            return self._found(piece, place, expected, rung) if self._is_at(piece, rung, place) else Missing()
+        if expected is not None and self._is_at(piece, rung, expected):
+            return self._found(piece, expected, expected, rung)
+        places = dict.fromkeys(islice(self._places(piece, rung, after), _SHOWN_PLACES + 1))
         if places and piece.contexts:
             places.clear()
             for start in self._past_contexts(piece.contexts, after):
-                if (place := next(self._index.places(old, rung, start), None)) is not None:
+                if (place := next(self._places(piece, rung, start), None)) is not None:
                     places[place] = None
                 if len(places) > _SHOWN_PLACES:
                     break
         if len(places) > 1:
             return _several(list(places))
-        return _found(piece, next(iter(places)), expected, rung) if places else Missing()
+        return self._found(piece, next(iter(places)), expected, rung) if places else Missing()
+
+    def _places(self, piece: Piece, rung: Rung, start: int) -> Iterator[int]:
+        """The indices from ``start`` on where ``piece`` fits; if indentation differs, then alike on every line."""
+        for place in self._index.places(piece.old, rung, start):
+            if self._indent(piece, rung, place) is not None:
+                yield place
+
+    def _is_at(self, piece: Piece, rung: Rung, place: int) -> bool:
+        return self._index.is_at(piece.old, rung, place) and self._indent(piece, rung, place) is not None
+
+    def _found(self, piece: Piece, place: int, expected: int | None, rung: Rung) -> Found:
+        off = 0 if expected is None else place - expected
+        indent = self._indent(piece, rung, place) or ("", "")
+        return Found(piece, place, off, _and(_forgiven(rung), _lines_off(off)), indent)
 
     def _past_contexts(self, contexts: Sequence[str], after: int) -> Iterator[int]:
         """The indices after the last of ``contexts``, for the first places of the first of them from ``after`` on."""
@@ -162,8 +172,10 @@ class Locator:
             return Missing("these lines were not found after the context that '@@' names.")
         return Missing()
 
-    def _indent(self, piece: Piece, place: int) -> tuple[str, str] | None:
+    def _indent(self, piece: Piece, rung: Rung, place: int) -> tuple[str, str] | None:
         """What each old line must lose and get in front to be indented as at ``place``; None if that differs."""
+        if not rung.ignores_indentation:
+            return "", ""
         pairs = [
             (_margin(plain(bare(there))), _margin(plain(bare(line))))
             for there, line in zip(self._lines[place:], piece.old, strict=False)
@@ -275,11 +287,6 @@ def _without_context(piece: Piece, fuzz: int) -> tuple[Piece, int]:
 
 def _with_body(piece: Piece, body: Sequence[str]) -> Piece:
     return replace(piece, body=tuple(body))
-
-
-def _found(piece: Piece, place: int, expected: int | None, rung: Rung) -> Found:
-    off = 0 if expected is None else place - expected
-    return Found(piece, place, off, _and(_forgiven(rung), _lines_off(off)))
 
 
 def _several(places: Sequence[int]) -> Several:

@@ -37,8 +37,8 @@ def merge(base: str, ours: str, theirs: str) -> Merged:
     sides = (split(base), split(ours), split(theirs))
     lines, conflicts = _merged(*sides)
     if not conflicts:
-        mirrored, _ = _merged(*(side[::-1] for side in sides))
-        conflicts = [
+        mirrored, doubts = _merged(*(side[::-1] for side in sides))
+        conflicts = [_turned(doubt, len(sides[1])) for doubt in reversed(doubts)] or [
             Conflict(region.start + 1, tuple(lines[region.start : region.end]), region.new)
             for region in differing(lines, mirrored[::-1])
         ]
@@ -60,6 +60,12 @@ def _merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> 
         shift += sum(len(region.new) - (region.end - region.start) for region in mine)
         end = stop
     return lines + list(base[end:]), conflicts
+
+
+def _turned(conflict: Conflict, lines: int) -> Conflict:
+    """A conflict that was found from the end of ``lines`` lines of ours, as seen from their beginning."""
+    line = lines - conflict.line - len(conflict.ours) + 2
+    return Conflict(line, conflict.ours[::-1], conflict.theirs[::-1])
 
 
 def _clusters(

@@ -30,6 +30,16 @@ class Piece(Struct, frozen=True):
         """The lines that must be there, without the leading mark."""
         return tuple(line[1:] for line in self.body if line[0] != "+")
 
+    @property
+    def new(self) -> tuple[str, ...]:
+        """The lines that are there afterwards, without the leading mark."""
+        return tuple(line[1:] for line in self.body if line[0] != "-")
+
+
+def replacing(old: Sequence[str], new: Sequence[str]) -> Piece:
+    """The piece in which all the lines ``old`` go and all the lines ``new`` come."""
+    return Piece((*("-" + line for line in old), *("+" + line for line in new)))
+
 
 class Add(Struct, frozen=True):
     """A new file. ``executable`` is None where the patch says nothing about it."""
@@ -40,10 +50,10 @@ class Add(Struct, frozen=True):
 
 
 class Delete(Struct, frozen=True):
-    """A file that goes. ``pieces`` must be all of it where the patch shows what goes."""
+    """A file that goes. ``pieces`` must be all of it; they are None where the format does not show what goes."""
 
     path: str
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[Piece, ...] | None = None
 
 
 class Update(Struct, frozen=True):

@@ -8,8 +8,7 @@ from marvin_server.edits.hunks import FileChange, Splice, numbered, replaced, sp
 from marvin_server.edits.lines import bare, ended, split
 from marvin_server.edits.locate import Found, Locator, Several, finished, regions
 from marvin_server.edits.nearest import nearest
-from marvin_server.edits.patch import Piece
-from marvin_server.edits.search_replace import body
+from marvin_server.edits.patch import replacing
 from marvin_server.errors import ToolError
 
 _NEWLINE = r"(?:\r\n|(?<!\r)\n)"
@@ -74,7 +73,7 @@ def _like_lines(path: str, text: str, old: str, new: str, *, everywhere: bool) -
     is_lines = not old.startswith(("\n", "\r\n")) and ended(old) == (ended(new) or not new)
     if is_lines and not everywhere:
         wanted, coming = ([bare(line) for line in split(side)] for side in (old, new))
-        piece = Piece(tuple(body(wanted, coming)))
+        piece = replacing(wanted, coming)
         found = Locator(lines, [piece]).find_block(piece)
         if isinstance(found, Several):
             raise Ambiguous(found.lines, more=found.more)

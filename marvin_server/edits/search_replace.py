@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from marvin_server.edits.hunks import compared
-from marvin_server.edits.patch import Add, Operation, Patch, Piece, Unreadable, Update
+from marvin_server.edits.patch import Add, Operation, Patch, Piece, Unreadable, Update, replacing
+from marvin_server.edits.prose import is_fence, skip
 
 _OPEN = re.compile(r"(?P<mark><{5,})\s*SEARCH\s*>?\s*")
 _SECTION = re.compile(r"\*\*\* (?:Add|Update) File:\s*(.+)")
@@ -32,22 +32,10 @@ class Block(Struct, frozen=True):
     new: tuple[str, ...]
 
     def piece(self, line: int) -> Piece:
-        """The block as a piece of a patch; lines that both parts have stay. Raises ``Unreadable`` when it is empty."""
+        """The block as a piece of a patch. Raises ``Unreadable`` when its SEARCH part is empty."""
         if not self.old:
             raise Unreadable("the SEARCH part is empty, which only makes new files. Copy the lines to replace.", line)
-        return Piece(tuple(body(self.old, self.new)))
-
-
-def body(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """How the lines ``old`` become ``new``, as the body of a ``Piece``."""
-    result: list[str] = []
-    place = 0
-    for region in compared(old, new):
-        result += [" " + line for line in old[place : region.start]]
-        result += ["-" + line for line in old[region.start : region.end]]
-        result += ["+" + line for line in region.new]
-        place = region.end
-    return result + [" " + line for line in old[place:]]
+        return replacing(self.old, self.new)
 
 
 def begins_block(line: str) -> bool:
@@ -82,7 +70,8 @@ def block(lines: Sequence[str], start: int) -> tuple[Block, int]:
 def parse(lines: Sequence[str], path: str | None = None) -> Patch:
     """All blocks in ``lines``, which have no line ends; other lines are names of files, or prose.
 
-    ``path`` is the file of blocks without a name before them. Raises ``Unreadable``.
+    ``path`` is the file of blocks without a name before them. Once there is one, a line that holds blanks is prose,
+    unless it is in backquotes or the header of a section. Raises ``Unreadable``.
     """
     operations: list[Operation] = []
     index = before = 0
@@ -90,7 +79,11 @@ def parse(lines: Sequence[str], path: str | None = None) -> Patch:
         if not begins_block(lines[index]):
             index += 1
             continue
-        path = _name(lines[before:index]) or path
+        named = _name_line(lines, before, index, is_known=bool(path))
+        skip(lines, before, index if named is None else named)
+        if named is not None:
+            skip(lines, named + 1, index)
+            path = _name(lines[named])
         if not path:
             raise Unreadable("the name of the file must stand on a line before the block.", index + 1)
         found, index = block(lines, index)
@@ -104,15 +97,24 @@ def parse(lines: Sequence[str], path: str | None = None) -> Patch:
             operations[-1] = Update(path, (*last.pieces, piece), in_order=False)
         else:
             operations.append(Update(path, (piece,), in_order=False))
+    skip(lines, before, len(lines))
     return Patch(tuple(operations))
 
 
-def _name(lines: Sequence[str]) -> str | None:
-    """The name of a file in the last line that is neither blank nor a fence."""
-    for line in reversed(lines):
-        text = line.strip()
-        if text and not text.startswith(("```", "~~~")):
-            if match := _SECTION.fullmatch(text):
-                return match[1].strip()
-            return text.lstrip("#").strip().strip("*`").removesuffix(":").strip("`") or None
-    return None
+def _name_line(lines: Sequence[str], start: int, end: int, *, is_known: bool) -> int | None:
+    """The index from ``start`` up to ``end`` of the last line that names a file: any text if no name ``is_known``."""
+    shown = (i for i in reversed(range(start, end)) if lines[i].strip() and not is_fence(lines[i]) and _name(lines[i]))
+    return next((index for index in shown if not is_known or _is_name(lines[index].strip())), None)
+
+
+def _is_name(text: str) -> bool:
+    is_quoted = text.strip("#* :").startswith("`") and text.strip("#* :").endswith("`")
+    return is_quoted or _SECTION.fullmatch(text) is not None or len(text.lstrip("#").split()) == 1
+
+
+def _name(line: str) -> str:
+    """The name of the file in ``line``, without what decorates it; empty when there is nothing else."""
+    text = line.strip()
+    if match := _SECTION.fullmatch(text):
+        return match[1].strip()
+    return text.lstrip("#").strip().strip("*`").removesuffix(":").strip("`")

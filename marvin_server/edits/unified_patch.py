@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from marvin_server.edits.diff_names import git_names, name_in, paths
 from marvin_server.edits.patch import Add, Delete, FinalNewline, Operation, Patch, Piece, Unreadable, Update
+from marvin_server.edits.prose import is_fence, is_signature, skip, skip_after_hunk
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<old_count>\d+))? \+\d+(?:,(?P<new_count>\d+))? @@.*")
 _EXTENDED = re.compile(
@@ -18,7 +19,6 @@ _EXTENDED = re.compile(
     r"|similarity index|dissimilarity index|index) ?(?P<value>.*)"
 )
 _MODES = {"100644": False, "100755": True}
-_SIGNATURE = "-- "
 _NULL = "/dev/null"
 
 
@@ -42,27 +42,29 @@ def hunk_start(line: str) -> int | None:
 
 
 def parse(lines: Sequence[str], path: str | None = None) -> Patch:
-    """The operations that the diff in ``lines``, without line ends, asks for; text around it is skipped.
+    """The operations that the diff in ``lines``, without line ends, asks for; prose around it is skipped.
 
     ``path`` is the file of hunks without a header. Raises ``Unreadable``.
     """
     operations: list[Operation] = []
     notes: list[str] = []
-    index = 0
+    index = _next(lines, 0)
+    skip(lines, 0, index)
     while index < len(lines):
-        if not _begins(lines, index):
-            index += 1
-            continue
         number = index + 1
         header, index = _header(lines, index, path)
         pieces: list[Piece] = []
+        is_whole = True
         while index < len(lines) and lines[index].startswith("@@"):
             hunk = _hunk(lines, index)
             pieces.append(hunk.piece)
             index = hunk.next
-            if not hunk.is_counted:
+            is_whole = hunk.is_counted
+            if not is_whole:
                 notes.append(f"{header.path}: the line counts of hunk {len(pieces)} were wrong")
         operations.append(header.operation(tuple(pieces), number))
+        end, index = index, _next(lines, index)
+        skip_after_hunk(lines, end, index, is_whole=is_whole)
     return Patch(tuple(operations), tuple(notes))
 
 
@@ -94,6 +96,11 @@ class _Header(Struct, frozen=True):
 def _text(piece: Piece) -> str:
     text = "\n".join(line[1:] for line in piece.body)
     return text if piece.final_newline == "removed" else text + "\n"
+
+
+def _next(lines: Sequence[str], start: int) -> int:
+    """The index from ``start`` on where the next file of the diff begins, else the number of lines."""
+    return next((index for index in range(start, len(lines)) if _begins(lines, index)), len(lines))
 
 
 def _begins(lines: Sequence[str], index: int) -> bool:
@@ -161,6 +168,12 @@ def _hunk(lines: Sequence[str], index: int) -> _Hunk:
             index += 1
             continue
         if _ends_hunk(lines, index, left):
+            if left and left.is_open and not (_begins(lines, index) or is_fence(line)):
+                raise Unreadable(
+                    f"{line[:80]!r} ends the hunk, whose header says that more lines come. Every line of a hunk begins "
+                    "with ' ' (stays), '-' (goes) or '+' (comes).",
+                    index + 1,
+                )
             break
         body.append(line or " ")
         if left:
@@ -186,6 +199,11 @@ class _Left:
     def is_done(self) -> bool:
         return self.old == 0 and self.new == 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether lines must still come."""
+        return self.old > 0 or self.new > 0
+
     def count(self, mark: str) -> None:
         self.old -= mark != "+"
         self.new -= mark != "-"
@@ -198,9 +216,9 @@ def _ends_hunk(lines: Sequence[str], index: int, left: _Left | None) -> bool:
         return True
     names = _begins_names(lines, index)
     if left is None:
-        return names or line == _SIGNATURE or not any(map(str.strip, lines[index:]))
+        return names or is_signature(line) or not any(map(str.strip, lines[index:]))
     if left.is_done:
-        return names or line in {"", _SIGNATURE}
+        return names or not line or is_signature(line)
     # Here a removed line looks like a name, unless hunks follow where the counts say that this one goes on.
     goes_on = (left.old, left.new) != (1, 1)
     return names and goes_on and any(following.startswith("@@ ") for following in lines[index + 2 : index + 3])

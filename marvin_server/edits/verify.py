@@ -12,6 +12,7 @@ from marvin_server.edits.patch import Add, Delete, Misfit, Operation, Patch, Pie
 from marvin_server.errors import PermissionNeeded, ToolError
 
 _HINTS = 3
+_EXISTS = "it exists already, so it cannot be added. Update it, or delete it in the same patch."
 
 Read = Callable[[str], str | None]
 """The text of the file at a path, None where there is nothing. Raises ToolError for what is no text."""
@@ -77,7 +78,7 @@ class _Verifying:
 
     def _added(self, path: str, old: str | None, add: Add) -> FileChange | None:
         if old is not None:
-            self.problem(path, "it exists already, so it cannot be added. Update it, or delete it in the same patch.")
+            self.problem(path, _EXISTS)
             return None
         return FileChange(path, None, add.text, whole(path, None, add.text), executable=add.executable)
 
@@ -85,7 +86,7 @@ class _Verifying:
         if old is None:
             self.problem(path, "there is no such file to delete.")
             return None
-        if delete.pieces:
+        if delete.pieces is not None:
             left = self._updated(path, old, [Update(path, delete.pieces)])
             if left is None:
                 return None
@@ -97,6 +98,9 @@ class _Verifying:
     def _updated(self, path: str, old: str | None, updates: Sequence[Update]) -> FileChange | None:
         if old is None and not all(update.may_add for update in updates):
             self.problem(path, "there is no such file to update.")
+            return None
+        if old and any(update.may_add for update in updates):
+            self.problem(path, _EXISTS)
             return None
         move_to = self._target(path, updates)
         before = len(self.problems)

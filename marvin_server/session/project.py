@@ -6,6 +6,7 @@ Reading gives them no force. Whether they count is decided in ``trust``.
 import os
 import posixpath
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -107,8 +108,11 @@ def settings_of(file: ProjectFile) -> tuple[ProjectSettings, tuple[str, ...]]:
     """
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        content: object = yaml.load(file.text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        if any(_is_elaborate(event) for event in yaml.parse(file.text, loader)):
+            return ProjectSettings(), (f"{file.path} is left out: aliases, merge keys (<<) and tags are not taken",)
+        content: object = yaml.load(file.text, loader)  # noqa: S506
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         return ProjectSettings(), (f"{file.path} is left out, since it is not valid YAML: {reason}",)
@@ -119,7 +123,7 @@ def settings_of(file: ProjectFile) -> tuple[ProjectSettings, tuple[str, ...]]:
     values: dict[str, object] = {}
     problems: list[str] = []
     for key, value in content.items():  # pyright: ignore[reportUnknownVariableType]
-        name = str(key)[:80]  # pyright: ignore[reportUnknownArgumentType]
+        name = key[:80] if isinstance(key, str) else "a key that is no text"
         if name not in ProjectSettings.__struct_fields__:
             problems.append(f"{file.path}: '{printable(name)}' is left out: a project may only set {_MAY_SET}")
             continue
@@ -128,6 +132,17 @@ def settings_of(file: ProjectFile) -> tuple[ProjectSettings, tuple[str, ...]]:
         except ValueError as error:
             problems.append(f"{file.path}: {name} {error}; it is left out")
     return ProjectSettings(**values), tuple(problems)  # pyright: ignore[reportArgumentType]
+
+
+def _is_elaborate(event: object) -> bool:
+    """Whether a YAML event would make a value that is larger than its text, or of a kind that the text names."""
+    import yaml
+
+    if isinstance(event, yaml.AliasEvent):
+        return True
+    if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+        return False
+    return event.tag is not None or (isinstance(event, yaml.ScalarEvent) and event.value == "<<")
 
 
 def _instruction_paths(working_dir: str) -> Iterator[str]:
@@ -151,7 +166,14 @@ def _read(root: Root, path: str, room: int, problems: list[str]) -> ProjectFile 
     except (OSError, ToolError) as error:
         problems.append(f"{printable(path)} is left out: {str(error).partition(chr(10))[0]}")
         return None
-    text = sanitise.printable(readable(content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n")))
-    if len(text) > room:
-        text = f"{text[:room]}\n[cut: {room:,} of {len(text):,} characters]"
-    return ProjectFile(printable(path), text, sha256(content))
+    text = content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n")
+    shown, beyond = _shown(text[:room]), max(0, len(text) - room)
+    if beyond or len(shown) > room:
+        shown = f"{shown[:room]}\n[cut: {min(room, len(shown)):,} of {len(shown) + beyond:,} characters]"
+    return ProjectFile(printable(path), shown, sha256(content))
+
+
+@lru_cache(16)
+def _shown(text: str) -> str:
+    """``text`` made harmless; what was shown before a turn is mostly shown before the next one."""
+    return sanitise.printable(readable(text))

@@ -1,5 +1,6 @@
 """Which of a project's files count: those whose content a person has seen and accepted."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -113,7 +114,7 @@ class Trust:
         A yes holds for this content, now and later; "for this session" is not written down; a no holds for the session.
         False when the person wants the turn to stop.
         """
-        found = project.read(self._workspace.root, self._workspace.working_dir)
+        found = await asyncio.to_thread(project.read, self._workspace.root, self._workspace.working_dir)
         if found == self._found:
             return True
         self._found = None
@@ -125,15 +126,15 @@ class Trust:
             if answer is None:
                 return False
             if answer:
-                self._take(found, kind, emit)
+                await self._take(found, kind, emit)
         self._found = found
         return True
 
-    def _take(self, found: Project, kind: Kind, emit: Callable[[Event], None]) -> None:
+    async def _take(self, found: Project, kind: Kind, emit: Callable[[Event], None]) -> None:
         if kind == "instructions":
             self.instructions = found.files[kind]
             return
-        self.settings, problems = project.settings_of(found.files[kind][0])
+        self.settings, problems = await asyncio.to_thread(project.settings_of, found.files[kind][0])
         for problem in problems:
             emit(Notice("warning", problem))
 

@@ -82,7 +82,8 @@ class Tool(Struct, frozen=True):
     """A loaded tool: its function and the model of its arguments.
 
     ``title`` puts a call into a few words for the screen; ``command`` shows exactly what a call would execute;
-    ``paths`` names the files and folders that it is about.
+    ``paths`` names the files and folders that it is about; ``preview`` is a unified diff of what a call would change,
+    and raises what the call itself would.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Tool(Struct, frozen=True):
     title: Callable[[Any], str] | None = None
     command: Callable[[Any, ToolContext], Command] | None = None
     paths: Callable[[Any], Sequence[str]] | None = None
+    preview: Callable[[Any, ToolContext], Awaitable[str]] | None = None
 
 
 def tool(
@@ -101,6 +103,7 @@ def tool(
     title: Callable[[P], str] | None = None,
     command: Callable[[P, ToolContext], Command] | None = None,
     paths: Callable[[P], Sequence[str]] | None = None,
+    preview: Callable[[P, ToolContext], Awaitable[str]] | None = None,
 ) -> Callable[[Callable[[P, ToolContext], Awaitable[str | ToolOutput]]], Tool]:
     """Make a tool of ``async def name(params: Params, context: ToolContext) -> str | ToolOutput``.
 
@@ -111,6 +114,6 @@ def tool(
 
     def decorate(run: Callable[[P, ToolContext], Awaitable[str | ToolOutput]]) -> Tool:
         params = inspect.get_annotations(run, eval_str=True)["params"]
-        return Tool(run.__name__, effect, inspect.getdoc(run) or "", params, run, title, command, paths)
+        return Tool(run.__name__, effect, inspect.getdoc(run) or "", params, run, title, command, paths, preview)
 
     return decorate

@@ -122,6 +122,22 @@ class Registry:
         except BaseException as error:
             return _crash(prepared.entry.name, error)
 
+    async def preview(self, prepared: PreparedCall, context: ToolContext) -> str | None:
+        """The diff of what a prepared call would change; None where its tool cannot tell, or must ask before it can.
+
+        Raises ToolError with what is wrong with the call, ``asyncio.CancelledError`` and ``KeyboardInterrupt``.
+        """
+        if prepared.tool.preview is None:
+            return None
+        try:
+            return await prepared.tool.preview(prepared.params, context)
+        except PermissionNeeded:
+            return None
+        except (ToolError, asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise ToolError(_crash(prepared.entry.name, error).text) from error
+
     def _tool(self, entry: ToolEntry) -> Tool:
         if entry.name not in self._loaded:
             self._loaded[entry.name] = index.load(entry)

@@ -1,7 +1,8 @@
 """Changes to several files at once: all of them happen, or none.
 
 Every new content is written beside its place and synced first; then each file is swapped by one rename, with the old
-one kept under another name until all are done. What fails in between is taken back. A process that is killed in between
+one kept under another name until all are done. What fails in between is taken back, except from a file that somebody
+else has written since: that one stays, and the old version stays beside it. A process that is killed in between
 leaves every single file old or new and never torn, and perhaps ``.marvin-*.tmp`` files beside them; which of several
 files are new is not defined then, nor after a loss of power. A file with several hard links is overwritten in place, so
 that all of them see the change: that one can be torn by a kill.
@@ -17,7 +18,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from marvin_server.errors import ToolError
-from marvin_server.workspace import documents, encodings
+from marvin_server.workspace import attributes, documents, encodings
 from marvin_server.workspace.confine import Root, write_all
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.names import printable
@@ -136,10 +137,10 @@ class _Applying:
             if not moves:
                 return [lambda: self._swap(plan, spare)]
             if source is None:
-                return [lambda: self._publish(target, spare)]
+                return [lambda: self._publish(plan, target, spare)]
             if self._root.exists(target):  # the same file, where the file system folds case
                 return [lambda: self._swap(plan, spare), lambda: self._rename_in_place(source, target)]
-            return [lambda: self._publish(target, spare), lambda: self._take_away(plan)]
+            return [lambda: self._publish(plan, target, spare), lambda: self._take_away(plan)]
 
     def take_back(self, reason: BaseException) -> None:
         """Undo all steps, the last first, and remove what was made on the way.
@@ -186,15 +187,21 @@ class _Applying:
         fd = root.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if plan.status else 0o666)
         try:
             write_all(fd, plan.content)
-            mode = stat.S_IMODE((plan.status or os.fstat(fd)).st_mode)
-            if plan.status:
-                with suppress(PermissionError):
-                    os.fchown(fd, plan.status.st_uid, plan.status.st_gid)
-            os.fchmod(fd, _with_executable(mode, plan.change.executable))
+            if plan.source:
+                self._carry_over(plan.source, fd)
+            if plan.change.executable is not None:
+                os.fchmod(fd, _with_executable(stat.S_IMODE(os.fstat(fd).st_mode), executable=plan.change.executable))
             os.fsync(fd)
         finally:
             os.close(fd)
         return spare
+
+    def _carry_over(self, source: str, fd: int) -> None:
+        old = self._root.open(source)
+        try:
+            attributes.carry_over(old, fd, source)
+        finally:
+            os.close(old)
 
     def _swap(self, plan: _Plan, spare: str) -> None:
         source = self._as_read(plan)
@@ -207,7 +214,7 @@ class _Applying:
                     raise
                 self._spares.remove(backup)
                 backup = self._copied(plan, source)
-            self._undo.append(_Undo(lambda: self._rename(backup, source), backup))
+            self._undo.append(_Undo(lambda: self._put_back(backup, source, plan.content), backup))
             self._rename(spare, source)
 
     def _copied(self, plan: _Plan, source: str) -> str:
@@ -216,7 +223,7 @@ class _Applying:
         old = b"" if document is None else encodings.encode(document.text, document.encoding, source)
         return self._written(_Plan(Change(source, document, None), source, source, old, plan.status), source)
 
-    def _publish(self, path: str, spare: str) -> None:
+    def _publish(self, plan: _Plan, path: str, spare: str) -> None:
         """Give ``spare`` the name ``path``, which must be free."""
         with documents.explained(self._root, path, "creating"):
             try:
@@ -227,13 +234,13 @@ class _Applying:
                 if self._root.exists(path):
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
                 self._rename(spare, path)
-            self._undo.append(_Undo(lambda: self._root.remove(path)))
+            self._undo.append(_Undo(lambda: self._withdraw(path, plan.content)))
 
     def _take_away(self, plan: _Plan) -> None:
         source = self._as_read(plan)
         with documents.explained(self._root, plan.change.path, "writing"):
             backup = self._spare(source)
-            self._undo.append(_Undo(lambda: self._rename(backup, source), backup))
+            self._undo.append(_Undo(lambda: self._put_back(backup, source, None), backup))
             self._rename(source, backup)
 
     def _rename_in_place(self, source: str, target: str) -> None:
@@ -253,15 +260,35 @@ class _Applying:
         with documents.explained(self._root, plan.change.path, "writing"):
             is_same = status is not None and os.path.samestat(self._root.stat(source), status)
         if not is_same or document is None or documents.read(self._root, source).digest != document.digest:
-            raise ToolError(f"'{printable(plan.change.path)}' has changed on disk since it was read. Read it again.")
+            raise _changed(plan.change.path)
         return source
+
+    def _put_back(self, backup: str, source: str, new: bytes | None) -> None:
+        """Give ``backup`` its name ``source`` again. Raises ToolError when somebody has written ``source`` since."""
+        if self._content(source, new) not in {new, self._content(backup)}:
+            raise _changed(source)
+        self._rename(backup, source)
+
+    def _withdraw(self, path: str, new: bytes) -> None:
+        """Remove the file ``path``, which was made here. Raises ToolError when somebody has written it since."""
+        if self._content(path, new) != new:
+            raise _changed(path)
+        self._root.remove(path)
+
+    def _content(self, path: str, at_most: bytes | None = None) -> bytes | None:
+        """The content of ``path``, None where there is nothing. Raises ToolError when it is much larger than that."""
+        root = self._root.permitting(path)
+        limit = max(documents.LARGEST, len(at_most or b""))
+        return documents.read_bytes(root, path, limit) if root.exists(path) else None
 
     def _rename(self, source: str, target: str) -> None:
         self._root.permitting(source).permitting(target).rename(source, target)
 
 
-def _with_executable(mode: int, executable: bool | None) -> int:
+def _changed(path: str) -> ToolError:
+    return ToolError(f"'{printable(path)}' has changed on disk since it was read. Read it again.")
+
+
+def _with_executable(mode: int, *, executable: bool) -> int:
     """``mode`` with execution allowed to whoever may read, or to nobody."""
-    if executable is None:
-        return mode
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111

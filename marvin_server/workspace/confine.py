@@ -49,7 +49,7 @@ class Root:
         self.guard = guard
         self._folder = _Folder(os.open(self.path, _FOLDER | os.O_CLOEXEC))
         self._opener = opener
-        self._permitted: tuple[str, ...] = ()
+        self._permitted: tuple[tuple[str, bool], ...] = ()
         self._watchers: list[Callable[[str], None]] = []
 
     @contextmanager
@@ -62,10 +62,11 @@ class Root:
         finally:
             self._watchers.remove(watcher)
 
-    def permitting(self, path: str) -> "Root":
-        """A view of this one that may also use the protected ``path``, and make the folders above it."""
+    def permitting(self, path: str, *, writing: bool = True) -> "Root":
+        """A view of this one that may also use the protected ``path``, and make the folders above it; without
+        ``writing`` only read it."""
         view = copy.copy(self)
-        view._permitted = (*self._permitted, path)
+        view._permitted = (*self._permitted, (path, writing))
         return view
 
     def protection(self, path: str, *, writing: bool) -> str | None:
@@ -129,8 +130,10 @@ class Root:
         """Put a file with ``content`` in the place of the open file ``fd``, at once or not at all, on disk on return.
 
         ``path`` must still lead to that file, else FileNotFoundError is raised; a symbolic link on the way stays.
-        Permission bits are kept, and the owner where the system allows it.
+        ``attributes.carry_over`` says what is kept; ToolError is raised when that cannot be.
         """
+        from marvin_server.workspace import attributes
+
         status = os.fstat(fd)
         with (
             self._opened(path, NAME_ONLY, writing=True) as opened,
@@ -142,9 +145,7 @@ class Root:
             try:
                 with os.fdopen(new, "wb", buffering=0) as file:
                     write_all(new, content)
-                    with suppress(PermissionError):
-                        os.fchown(new, status.st_uid, status.st_gid)
-                    os.fchmod(new, stat.S_IMODE(status.st_mode))
+                    attributes.carry_over(fd, new, path)
                     os.fsync(file)
                 if not os.path.samestat(os.stat(name, dir_fd=folder.fd, follow_symlinks=False), status):
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -266,7 +267,8 @@ class Root:
         _refuse_tickets(named, true)
         for path in (true, posixpath.normpath(named)):
             if reason := self.protection(path, writing=writing):
-                if not any(f"{permitted}/".startswith(f"{path}/") for permitted in self._permitted):
+                views = (permitted for permitted, may_write in self._permitted if may_write or not writing)
+                if not any(f"{permitted}/".startswith(f"{path}/") for permitted in views):
                     raise PermissionNeeded("protected_path", path, reason)
                 break
         if writing:

@@ -20,7 +20,7 @@ from marvin_server.workspace.listing import top_level
 from marvin_server.workspace.names import printable
 
 LARGEST = 20_000_000
-SMALL = 1_000_000  # bytes; what takes longer than this is work for a thread
+SMALL = 200_000  # bytes; what takes longer than this is work for a thread
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _WHY = {
     errno.EFBIG: "it would be larger than a file may be",
@@ -77,23 +77,14 @@ async def read_lines(root: Root, path: str, start: int, end: int) -> LineRange:
 
 
 def create(root: Root, path: str, text: str) -> Document:
-    """Make the UTF-8 file ``path`` and the folders that it is in. Raises ToolError, as when it exists."""
+    """Make the UTF-8 file ``path`` and the folders that it is in, at once or not at all.
+
+    Raises ToolError, as when it exists.
+    """
+    from marvin_server.workspace.changes import Change, apply
+
     content = encodings.encode(text, "utf-8", path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with explained(root, path, "creating"):
-        try:
-            fd = root.open(path, flags)
-        except FileNotFoundError:
-            root.make_directory(posixpath.dirname(path))
-            fd = root.open(path, flags)
-        try:
-            write_all(fd, content)
-            os.fsync(fd)
-        except OSError:
-            root.remove(path)
-            raise
-        finally:
-            os.close(fd)
+    apply(root, [Change(path, None, text)])
     return Document(path, text, "utf-8", _digest(content))
 
 

@@ -1,4 +1,5 @@
-"""Switches branches and restores files. What was not committed is never overwritten by a switch; no filter runs."""
+"""Switches branches and restores files. A switch overwrites nothing that was not committed, a restore nothing that git
+does not know; no filter runs."""
 
 from collections.abc import Sequence
 
@@ -11,10 +12,13 @@ from marvin_server.workspace.git_branches import checked_name
 from marvin_server.workspace.git_filters import refuse_to_write
 from marvin_server.workspace.git_repository import Repository, literal, refusal
 from marvin_server.workspace.git_state import head, hooks_not_run
+from marvin_server.workspace.git_untracked import in_the_way
 from marvin_server.workspace.process import Completed
 
 _SHOWN = 10
 _OBJECTS = 10_000_000
+_UNTRACKED = ("untracked working tree files would be ", "would lose untracked files in them")
+_SWITCH = ("switch", "--quiet", "--no-overwrite-ignore", "--no-recurse-submodules")
 
 
 class Checkout(Struct, frozen=True):
@@ -45,7 +49,7 @@ async def create(repository: Repository, branch: str, revision: str | None = Non
     name = checked_name(branch)
     text = f"Switched to a new branch {name}."
     if revision is None:
-        done = await repository.change("switch", "--quiet", "--create", name)
+        done = await repository.change(*_SWITCH, "--create", name)
         return Checkout(text + _after(repository, done, name))
     target = await repository.commit_named(revision)
     return await _switched(repository, target, ("--create", name, target), text)
@@ -63,7 +67,8 @@ async def restore(repository: Repository, paths: Sequence[str], revision: str | 
 
     Only the working tree changes: the index stays, and files that the source does not have stay. Protected files
     within a folder are left out. Raises PermissionNeeded (``protected_path``) for a protected file in ``paths``, and
-    ToolError, with nothing changed, for a path that the source does not have and when a content filter applies.
+    ToolError, with nothing changed, for a path that the source does not have, when something that the index does not
+    have would be overwritten or removed, and when a content filter applies.
     """
     for path in paths:
         _ask(repository, path, "restoring writes it")
@@ -76,6 +81,12 @@ async def restore(repository: Repository, paths: Sequence[str], revision: str | 
     )
     left_out = [name for name in changed if _protected(repository, repository.from_root(name))]
     touched = [name for name in changed if name not in left_out]
+    where = "the index" if source is None else source[:12]
+    if lost := await in_the_way(repository, touched):
+        raise ToolError(
+            f"Not in git, and would be lost by restoring from {where}: {_listed(lost)}. Nothing was changed. "
+            "Move them away first, or name fewer paths."
+        )
     await _require_objects(repository, source)
     await refuse_to_write(repository, touched, source)
     excludes = [literal(name, "top,exclude,literal") for name in left_out]
@@ -83,7 +94,6 @@ async def restore(repository: Repository, paths: Sequence[str], revision: str | 
     done = await repository.change("restore", *options, "--", *specs, *excludes)
     if done.exit_code != 0:
         raise refusal(done)
-    where = "the index" if source is None else source[:12]
     text = f"Restored from {where}: {_listed(touched)}.\n" if touched else f"Nothing differs from {where}.\n"
     if left_out:
         text += f"[left out, as protected: {_listed(left_out)}]\n"
@@ -101,7 +111,7 @@ async def _switched(repository: Repository, target: str, arguments: Sequence[str
         _ask(repository, path, f"switching to {target[:12]} changes it")
     await _require_objects(repository, target)
     await refuse_to_write(repository, changed, target)
-    done = await repository.change("switch", "--quiet", "--no-recurse-submodules", *arguments)
+    done = await repository.change(*_SWITCH, *arguments)
     count = f" {len(paths)} {'file' if len(paths) == 1 else 'files'} changed." if paths else ""
     return Checkout(text + count + _after(repository, done, target[:12]), paths)
 
@@ -124,9 +134,10 @@ def _after(repository: Repository, done: Completed, target: str) -> str:
         return "\n" + hooks_not_run(repository, ("post-checkout",))
     lines = done.output.splitlines()
     files = [line[1:] for line in lines if line.startswith("\t")]
-    if "would be overwritten" not in done.output or not files:
+    is_untracked = any(words in done.output for words in _UNTRACKED)
+    if not files or not (is_untracked or "would be overwritten" in done.output):
         raise refusal(done)
-    kind = "Untracked files" if "untracked working tree files" in done.output else "Local changes"
+    kind = "Untracked files" if is_untracked else "Local changes"
     advice = "Commit them, move them away or restore them first."
     raise ToolError(
         f"{kind} would be overwritten by {one_line(target)}: {_listed(files)}. Nothing was changed. {advice}"
@@ -140,7 +151,7 @@ async def _remote_branch(repository: Repository, name: str) -> str:
         return found[0]
     if found:
         raise ToolError(f"Several remotes have '{name}': {', '.join(found)}. Create it with one of them as revision.")
-    raise ToolError(f"There is no branch '{name}'. List them with git_branch, or set create to make it.")
+    raise ToolError(f"There is no branch '{name}'. List them with git_list_branches, or set create to make it.")
 
 
 def _ask(repository: Repository, path: str, why: str) -> None:

@@ -1,6 +1,7 @@
 """Makes a commit of what is staged, of named paths, or of all tracked changes; no hook, signature or filter runs."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -8,7 +9,7 @@ from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.sanitise import one_line, printable
 from marvin_server.workspace import names
 from marvin_server.workspace.git_filters import refuse_to_store
-from marvin_server.workspace.git_repository import Repository, batches, literal, refusal
+from marvin_server.workspace.git_repository import Repository, batches, finished, literal, refusal
 from marvin_server.workspace.git_state import head, hooks_not_run, operation
 from marvin_server.workspace.process import Completed
 
@@ -48,15 +49,16 @@ async def commit(repository: Repository, message: str, *, paths: Sequence[str] =
         selection = await _everything(repository)
     elif paths:
         selection = await _named(repository, paths)
-    for batch in batches([literal(name) for name in selection.new]):
-        done = await repository.change("add", "--intent-to-add", "--", *batch)
-        if done.exit_code != 0:
-            raise await _undone(repository, selection, done)
     how = ("--include" if everything else "--only", "--", *selection.specs) if selection.specs else ()
     quietly = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace", f"--message={message}")
-    done = await repository.change(*quietly, *how)
-    if done.exit_code != 0:
-        raise await _undone(repository, selection, done)
+    try:
+        for batch in batches([literal(name) for name in selection.new]):
+            await _changed(repository, selection, "add", "--intent-to-add", "--", *batch)
+        await _changed(repository, selection, *quietly, *how)
+    except BaseException:
+        with suppress(ToolError):
+            await finished(_withdraw(repository, selection.new))
+        raise
     return await _report(repository, selection.left_out)
 
 
@@ -123,10 +125,21 @@ def _without(left_out: Sequence[str]) -> list[str]:
     return [literal(name, "top,exclude,literal") for name in left_out if not name.endswith("/")]
 
 
-async def _undone(repository: Repository, selection: _Selection, done: Completed) -> ToolError:
-    """The error to raise, once files that were only announced to git are unknown to it again."""
-    for batch in batches([literal(name) for name in selection.new]):
-        await repository.change("rm", "--cached", "--quiet", "--ignore-unmatch", "--force", "--", *batch)
+async def _changed(repository: Repository, selection: _Selection, *arguments: str) -> None:
+    done = await repository.change(*arguments)
+    if done.exit_code != 0:
+        raise _failure(selection, done)
+
+
+async def _withdraw(repository: Repository, new: Sequence[str]) -> None:
+    """Make those of the files ``new`` unknown to git again that were only announced to it, and not committed since."""
+    for batch in batches([literal(name) for name in new]):
+        announced = await repository.names(*_CHANGES, "--diff-filter=A", "--", *batch)
+        for part in batches([literal(name) for name in announced]):
+            await repository.change("rm", "--cached", "--quiet", "--ignore-unmatch", "--force", "--", *part)
+
+
+def _failure(selection: _Selection, done: Completed) -> ToolError:
     if any(words in done.output for words in _NOTHING):
         text = "Nothing to commit: " + (
             "no change there." if selection.specs else "nothing is staged. Name paths, or all."

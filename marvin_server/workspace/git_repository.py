@@ -5,9 +5,10 @@ import os
 import posixpath
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +20,8 @@ from marvin_server.workspace.confine import Guard
 from marvin_server.workspace.git_places import history
 from marvin_server.workspace.names import printable, protection
 from marvin_server.workspace.process import Completed, Processes
+
+T = TypeVar("T")
 
 _QUESTION_SECONDS = 30.0
 _CHANGE_SECONDS = 120.0
@@ -84,14 +87,7 @@ class Repository(Struct, frozen=True):
         It has 120 s. One that is cancelled gets five seconds to finish, so that nothing is left half done.
         """
         keys = await self._submodule_keys()
-        running = asyncio.ensure_future(self._run(arguments, seconds=_CHANGE_SECONDS, more=(), keys=keys))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            await asyncio.wait({running}, timeout=_GRACE_SECONDS)
-            running.cancel()
-            await asyncio.wait({running})
-            raise
+        return await finished(self._run(arguments, seconds=_CHANGE_SECONDS, more=(), keys=keys))
 
     async def commit_named(self, revision: str) -> str:
         """The full hash of the commit that ``revision`` names, which may be no range, file or option."""
@@ -183,6 +179,18 @@ async def opened(
         if scope != "command":
             config[key] = value if has_value else None
     return replace(bare, config=config)
+
+
+async def finished(work: Coroutine[Any, Any, T]) -> T:
+    """What ``work`` returns. When this is cancelled, ``work`` has five seconds to finish before it is cancelled too."""
+    running = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running}, timeout=_GRACE_SECONDS)
+        running.cancel()
+        await asyncio.wait({running})
+        raise
 
 
 def literal(name: str, magic: str = "top,literal") -> str:

@@ -1,7 +1,6 @@
 """Where a session works: a root, the working directory in it, and the files beneath, named as a model names them."""
 
 import asyncio
-import functools
 import os
 import posixpath
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -43,23 +42,27 @@ class Workspace:
 
     def __init__(self, root: Root) -> None:
         self._position = _Position(root)
-        self._permitted: tuple[str, ...] = ()
+        self._permitted: tuple[tuple[str, bool], ...] = ()
 
-    def permitting(self, path: str) -> "Workspace":
-        """A view that shares everything with this one and may also use ``path``, the path of a ``PermissionNeeded``."""
+    def permitting(self, path: str, *, writing: bool = True) -> "Workspace":
+        """A view that shares everything with this one and may also use ``path``, the path of a ``PermissionNeeded``;
+        without ``writing`` only read it."""
         view = Workspace.__new__(Workspace)
         view._position = self._position
-        view._permitted = (*self._permitted, path)
+        view._permitted = (*self._permitted, (path, writing))
         return view
 
     def permits(self, path: str) -> bool:
         """Whether this view may use ``path``, the path of a ``PermissionNeeded``."""
-        return path in self._permitted
+        return any(path == permitted for permitted, _ in self._permitted)
 
     @property
     def root(self) -> Root:
         """The root as this view may use it."""
-        return functools.reduce(Root.permitting, self._permitted, self._position.root)
+        root = self._position.root
+        for path, writing in self._permitted:
+            root = root.permitting(path, writing=writing)
+        return root
 
     @property
     def working_dir(self) -> str:
@@ -237,7 +240,7 @@ class Workspace:
         target = outside.real_path
         if not Path(target).is_dir():
             raise outside
-        if target not in self._permitted:
+        if not self.permits(target):
             raise PermissionNeeded("outside_path", target, f"it is outside the workspace {self._position.root.path}")
         with documents.explained(self._position.root, ".", "opening"):
             self._position.root = Root(Path(target), guard=self._position.root.guard)

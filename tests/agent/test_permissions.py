@@ -201,6 +201,141 @@ async def test_an_unreadable_rule_is_a_warning_and_denies_where_nobody_can_be_as
     assert (await Turn(opened).finish()).results == [("run_command", "denied"), ("create_file", "ok")]
 
 
+def patch(text: str) -> ToolCall:
+    return call("apply_patch", json.dumps({"patch": f"*** Begin Patch\n{text}\n*** End Patch\n"}))
+
+
+async def test_for_this_session_a_protected_file_may_be_read_but_neither_written_nor_moved(
+    opener: Opener, workspace: Path
+) -> None:
+    (workspace / ".env").write_text("K=secret\n")
+    read = call("read_file", '{"path": ".env"}')
+    write = call("apply_patch", '{"path": ".env", "old_str": "K=secret", "new_str": "K=evil"}')
+    move = patch("*** Update File: .env\n*** Move to: public.txt")
+    turn = Turn(opener(read, read, write, move, patch("*** Delete File: .env")))
+    turn.session.answer((await turn.question()).id, "allow_session")
+    await turn.finish()
+    assert [status for _, status in turn.results] == ["ok", "ok", "denied", "denied", "denied"]
+    assert [(question.title, question.reason) for question in turn.questions] == [
+        ("Read .env with read_file", "it may hold secrets"),
+        ("Edit .env with apply_patch .env", "it may hold secrets"),
+        ("Edit .env with apply_patch .env → public.txt", "it may hold secrets"),
+        ("Edit .env with apply_patch .env (deleted)", "it may hold secrets"),
+    ]
+    assert (workspace / ".env").read_text() == "K=secret\n"
+
+
+async def test_for_this_session_a_protected_file_may_be_written_but_not_moved(opener: Opener, workspace: Path) -> None:
+    (workspace / ".env").write_text("K=1\n")
+    writes = [
+        call("apply_patch", json.dumps({"path": ".env", "old_str": f"K={n}", "new_str": f"K={n + 1}"})) for n in (1, 2)
+    ]
+    turn = Turn(opener(*writes, patch("*** Update File: .env\n*** Move to: public.txt")))
+    turn.session.answer((await turn.question()).id, "allow_session")
+    await turn.finish()
+    assert [status for _, status in turn.results] == ["ok", "ok", "denied"]
+    assert (workspace / ".env").read_text() == "K=3\n"
+
+
+async def test_for_this_session_the_persons_notes_may_be_read_but_neither_changed_nor_moved_into(
+    opener: Opener, tmp_path: Path
+) -> None:
+    notes = tmp_path / "home" / "Notes"
+    notes.mkdir(parents=True)
+    (notes / "i.md").write_text("mine\n")
+    read = call("file_read_lines", '{"file": "i.md"}')
+    write = call("file_apply_patch", '{"file": "i.md", "old_str": "mine", "new_str": "theirs"}')
+    enter = call("set_working_dir", json.dumps({"path": str(notes)}))
+    environ = {"HOME": str(tmp_path / "home")}
+    turn = Turn(opener(read, read, write, enter, environ=environ, config="tools: all\n"))
+    turn.session.answer((await turn.question()).id, "allow_session")
+    await turn.finish()
+    assert [status for _, status in turn.results] == ["ok", "ok", "denied", "denied"]
+    assert [question.title for question in turn.questions] == [
+        f"Read {notes} with file_read_lines",
+        f"Edit {notes} with file_apply_patch i.md",
+        f"Read {notes} with set_working_dir",
+    ]
+    assert (notes / "i.md").read_text() == "mine\n"
+
+
+async def test_a_question_about_an_edit_shows_its_diff(opener: Opener, workspace: Path) -> None:
+    (workspace / "b.txt").write_text("beta\n")
+    edits = [
+        call("apply_patch", '{"path": "a.txt", "old_str": "alpha", "new_str": "omega"}'),
+        patch("*** Update File: b.txt\n*** Move to: c.txt"),
+        create("new.txt", "one\n"),
+        call("append_file", '{"path": "b.txt", "content": "more\\n"}'),
+        call("write_note", '{"name": "n", "content": "noted\\n"}'),
+        call("apply_patch", '{"path": "a.txt", "old_str": "nowhere", "new_str": "x"}'),
+        create("a.txt"),
+    ]
+    turn = await Turn(opener(*edits, config="mode: review\n")).finish()
+    assert [question.diff for question in turn.questions] == [
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-alpha\n+omega\n",
+        "diff --git a/b.txt b/c.txt\nrename from b.txt\nrename to c.txt\n",
+        "--- a/new.txt\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+one\n",
+        "--- a/b.txt\n+++ b/b.txt\n@@ -1,1 +1,2 @@\n beta\n+more\n",
+        "--- a/.marvin/notes/n.md\n+++ b/.marvin/notes/n.md\n@@ -0,0 +1,1 @@\n+noted\n",
+    ]
+    assert [status for _, status in turn.results] == ["denied"] * 5 + ["error"] * 2
+    assert turn.outputs[-1] == "Error: File already exists: 'a.txt'. Use apply_patch to modify existing files."
+    assert sorted(path.name for path in workspace.iterdir()) == ["a.txt", "b.txt"]
+
+
+async def test_a_question_about_a_protected_file_shows_the_diff_of_what_may_be_read(
+    opener: Opener, workspace: Path
+) -> None:
+    (workspace / ".claude").mkdir()
+    (workspace / ".claude" / "x").write_text("be kind\n")
+    (workspace / ".env").write_text("K=secret\n")
+    edits = [
+        call("apply_patch", '{"path": ".claude/x", "old_str": "kind", "new_str": "evil"}'),
+        call("apply_patch", '{"path": ".env", "old_str": "secret", "new_str": "evil"}'),
+    ]
+    turn = await Turn(opener(*edits)).finish()
+    assert [question.diff for question in turn.questions] == [
+        "--- a/.claude/x\n+++ b/.claude/x\n@@ -1,1 +1,1 @@\n-be kind\n+be evil\n",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(("config", "path"), [("mode: review\n", "a.txt"), ("", ".claude/x")])
+async def test_an_edit_whose_file_changes_while_the_question_is_open_is_asked_about_again(
+    opener: Opener, workspace: Path, config: str, path: str
+) -> None:
+    (workspace / ".claude").mkdir()
+    (workspace / path).write_text("alpha\n")
+    edit = call("apply_patch", json.dumps({"path": path, "old_str": "alpha", "new_str": "omega"}))
+    turn = Turn(opener(edit, config=config))
+    question = await turn.question()
+    (workspace / path).write_text("alpha\nbeta\n")
+    turn.session.answer(question.id, "allow_once")
+    again = await turn.question()
+    assert again.diff == f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,2 @@\n-alpha\n+omega\n beta\n"
+    assert (workspace / path).read_text() == "alpha\nbeta\n"
+    turn.session.answer(again.id, "allow_once")
+    assert (await turn.finish()).results == [("apply_patch", "ok")]
+    assert (workspace / path).read_text() == "omega\nbeta\n"
+
+
+async def test_for_this_session_covers_edits_of_a_file_but_not_its_end(opener: Opener, workspace: Path) -> None:
+    edits = [
+        call("apply_patch", json.dumps({"path": "a.txt", "old_str": a, "new_str": b}))
+        for a, b in (("alpha", "beta"), ("beta", "gamma"))
+    ]
+    ends = [patch("*** Delete File: a.txt"), patch("*** Update File: a.txt\n*** Move to: b.txt")]
+    turn = Turn(opener(*edits, *ends, config="mode: review\n"))
+    turn.session.answer((await turn.question()).id, "allow_session")
+    await turn.finish()
+    assert [status for _, status in turn.results] == ["ok", "ok", "denied", "denied"]
+    assert [question.title for question in turn.questions] == [
+        "apply_patch a.txt",
+        "apply_patch a.txt (deleted)",
+        "apply_patch a.txt → b.txt",
+    ]
+
+
 async def test_for_this_session_covers_the_shown_command_in_the_shown_directory(
     opener: Opener, workspace: Path
 ) -> None:

@@ -56,6 +56,9 @@ def judged(text: str, *, edits_wait: bool = False, **entries: str | list[str]) -
             "[[ -f x ]] && rm -rf x",
             "((x[$(rm -rf x)]))",
             "echo 'a' | xargs -I% rm -rf %",
+            "eval -- 'rm -rf x'",
+            "eval -- rm -rf x",
+            "builtin eval -- 'rm -rf x'",
             "doas rm -rf x",
         ),
     ],
@@ -71,6 +74,24 @@ def test_a_denied_command_is_found_in_whatever_it_hides(text: str) -> None:
         *("eval $x", "bash -c $x", "echo rm -rf x | bash", "bash <<< 'rm -rf x'", ". ./x", "alias a='rm -rf x'\na"),
         *("xargs $x", "find . $x", "trap 'rm -rf x' EXIT", "python3 <<E\nE", "a 'b", "coproc rm -rf x", "{r,}m -rf x"),
         *("echo rm -rf x | xargs env", "time ! rm -rf x", "a " + "x" * 10_000, "x=rm; $x -rf y"),
+        *("printf -v'a[$(rm -rf x)]' x", "wait -np 'a[$(rm -rf x)]'", "jobs -lx rm -rf x", "eval -x 'rm -rf x'"),
+        *("setpriv rm -rf x", "taskset 1 rm -rf x", "chrt 1 /bin/rm -rf x", "setarch -R rm -rf x", "prlimit rm -rf x"),
+        *("choom -n 1 -- rm -rf x", "capsh -- -c 'rm -rf x'", "sg root 'rm -rf x'", "ld.so /bin/rm -rf x"),
+        *("git -c alias.x='!rm -rf x' x", "git bisect run rm -rf x", "ssh localhost rm -rf x", "uv run rm -rf x"),
+        *(
+            "npx rm -rf x",
+            "tmux new 'sh -c \"rm -rf x\"'",
+            "fd -x rm -rf",
+            "docker run x rm -rf x",
+            "perf stat rm -rf x",
+        ),
+        *("valgrind rm -rf x", "tar cf a b --checkpoint=1 --checkpoint-action=exec='rm -rf x'", "nosuch -c'rm -rf x'"),
+        *(
+            "hyperfine 'a; setpriv rm -rf x'",
+            "env setpriv rm -rf x",
+            "xargs setpriv rm -rf",
+            'hyperfine "rm -rf it\'s"',
+        ),
         *("/bin/r? -rf x", "busybox rm -rf x", "watch rm -rf x", "su -c 'rm -rf x'", "sh -c 'a &> b'", "xargs -I% % x"),
     ],
 )
@@ -80,7 +101,17 @@ def test_what_may_be_a_denied_command_needs_a_person(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["rm x", "rm -r x", "echo rm -rf x", "rmdir -rf x", "echo 'rm -rf x'", "a # rm -rf x", "cat <<'E'\nrm -rf x\nE"],
+    [
+        "setpriv rm x",
+        "git commit -m 'rm x'",
+        "rm x",
+        "rm -r x",
+        "echo rm -rf x",
+        "rmdir -rf x",
+        "echo 'rm -rf x'",
+        "a # rm -rf x",
+        "cat <<'E'\nrm -rf x\nE",
+    ],
 )
 def test_another_command_is_not_denied(text: str) -> None:
     assert judged(text, deny="run_command(rm -rf *)") is None
@@ -163,6 +194,12 @@ def test_a_command_is_allowed_when_all_that_it_runs_is(text: str, verdict: str |
         ("cd x; a > b", {"deny": "edit(x/*)", "allow": "run_command(*)"}, "ask!"),
         ("a < keys/x", {"deny": "read(keys/**)", "allow": "run_command(*)"}, "deny"),
         ("a > b", {"ask": "edit(b)", "allow": ["run_command(*)", "edit(b)"]}, "ask"),
+        ("echo `a` > keys/x", {"deny": "edit(keys/**)"}, "ask!"),
+        ("echo `a` < keys/x", {"ask": "read(keys/**)"}, "ask!"),
+        ("env -C keys sh -c 'a > x'", {"deny": "edit(keys/**)"}, "ask!"),
+        ("env --chdir=keys sh -c 'a > x'", {"deny": "edit(keys/**)"}, "ask!"),
+        ("/usr/bin/env -C keys sh -c 'a > x'", {"deny": "edit(keys/**)"}, "ask!"),
+        ("setpriv git push", {"ask": "run_command(git push)", "allow": "run_command(*)"}, "ask"),
         ("a", {"deny": "read(keys/**)", "allow": "run_command(a)"}, "allow"),
     ],
 )

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from marvin_server.agent.permissions import Permissions
 from marvin_server.agent.scripts import scripts
 from marvin_server.agent.shell.running import parse
+from marvin_server.events import Command, Event, Permission, PermissionRequested, Script
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.workspace import Workspace
 
@@ -45,6 +47,13 @@ def project(tmp_path: Path) -> Path:
         ("python3 -m pkg.tool", ["pkg/tool.py"]),
         ("python3.11 sub/y.py", ["sub/y.py"]),
         ("cd sub && python3 y.py", ["sub/y.py"]),
+        ("cd pkg && cd ../sub && python3 y.py", ["sub/y.py"]),
+        ("cd -- sub && python3 y.py", ["sub/y.py"]),
+        ("env -C sub python3 y.py", ["sub/y.py"]),
+        ("env --chdir=sub python3 y.py", ["sub/y.py"]),
+        ("python3 -mpkg.tool", ["pkg/tool.py"]),
+        ("python3 -Bm pkg.tool", ["pkg/tool.py"]),
+        ("make -j$(nproc)", ["Makefile"]),
         ("make all", ["Makefile"]),
         ("make -f x.sh", ["Makefile", "x.sh"]),
         ("npm run build", ["package.json"]),
@@ -89,3 +98,28 @@ def test_a_program_and_a_huge_script_are_named(project: Path) -> None:
     (project / "x.py").write_bytes(b"#" * 1_000_001)
     found = scripts(parse("./x.sh; python3 x.py"), Workspace(Root(project)), since=time.time() - 60)
     assert [script.text for script in found] == ["[a program of 6 bytes]", "[1,000,001 bytes, too many to show]"]
+
+
+@pytest.mark.parametrize(
+    "command", ["sh x.s[h]", 'sh "$PWD/x.sh"', "cd $d && sh x.sh", "./x.* a", "make -f $x", "sh < $x", "ls | xargs sh"]
+)
+def test_a_script_that_only_bash_can_tell_is_said_to_be_unknown(project: Path, command: str) -> None:
+    found = scripts(parse(command), Workspace(Root(project)), since=time.time() - 60)
+    assert [(script.path, script.digest) for script in found if not script.digest] == [("?", "")]
+
+
+@pytest.mark.parametrize(("digest", "asked"), [("", 2), ("abc", 1)])
+async def test_a_yes_for_the_session_does_not_hold_for_a_script_that_was_not_shown(digest: str, asked: int) -> None:
+    permissions = Permissions()
+    command = Command("sh $x", "bash", "/", scripts=(Script("?", "", digest),))
+    questions: list[str] = []
+
+    def answer(event: Event) -> None:
+        if isinstance(event, PermissionRequested):
+            questions.append(event.permission.id)
+            permissions.answer(event.permission.id, "allow_session")
+
+    for number in ("1", "2"):
+        question = Permission(number, "command", "sh $x", "", "", command=command)
+        assert await permissions.ask(question, answer, shown="this") == "allow_session"
+    assert len(questions) == asked

@@ -48,5 +48,10 @@ def test_every_word_is_shown_once_whatever_the_pieces(pieces: list[str]) -> None
     assert all(len(line) <= 103 for line in lines)
 
 
+@given(st.text(st.sampled_from("a\u0301\u200d👨👩\x1b[1m\r\n"), max_size=40))
+def test_however_a_thought_is_cut_the_same_is_shown(text: str) -> None:
+    assert shown(*thought(*text), END) == shown(*thought(text), END)
+
+
 def test_empty_thoughts_show_nothing() -> None:
     assert shown(*thought("", "\n", "  "), END) == []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from marvin_server.setting_checks import file_checks
 from tests.e2e.command import Marvin
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
@@ -38,3 +39,28 @@ def test_checks_that_cannot_be_read_are_named_and_none_runs(marvin: Marvin, conf
     config.write_text(f"checks: {checks}\n")
     done = marvin("--non-interactive", "--provider", "offline", "--prompt", "Hi", "--config", str(config))
     assert f"{config}:1: checks needs file names with the command that checks them" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        'cat "{file}"',
+        "cat '{file}'",
+        "cat {file}.orig",
+        "cat ./{file}",
+        "sh -c 'cat {file}'",
+        "cat \\{file}",
+        "cat {file} '",
+    ],
+)
+def test_a_check_that_puts_a_name_into_another_word_is_refused(check: str) -> None:
+    with pytest.raises(ValueError, match=r"needs \{file\} as a word of its own, in no quotes, in "):
+        file_checks({"*.py": check})
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["ruff check {file}", 'for f in {file}; do cat -- "$f"; done', "(cat {file}|grep 'a b')", "make 'it'", "{file}"],
+)
+def test_a_check_has_a_name_where_a_word_stands(check: str) -> None:
+    assert file_checks({"*.py": check}) == {"*.py": check}

@@ -132,7 +132,10 @@ def test_a_persons_own_broken_tool_is_named(marvin: Marvin, home: Path) -> None:
     tools = home / "marvin" / "config" / "tools"
     tools.mkdir(parents=True)
     (tools / "wrong.py").write_text("1 / 0\n")
-    assert "wrong.py: ZeroDivisionError" in marvin("tools").stdout
+    assert "wrong.py: ZeroDivisionError" in marvin("tools").stderr
+    done = marvin("tools", "--json")
+    assert json.loads(done.stdout)
+    assert "wrong.py: ZeroDivisionError" in done.stderr
 
 
 def test_sessions_are_listed_shown_searched_and_exported(marvin: Marvin, session: str, tmp_path: Path) -> None:

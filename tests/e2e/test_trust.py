@@ -86,7 +86,8 @@ def test_what_is_accepted_by_its_hash_counts_until_it_changes(ask: Any, marvin: 
     wrong = marvin("trust", *place, "--accept", "0" * 64)
     assert (wrong.exit_code, wrong.stdout) == (1, "")
     for kind in kinds.values():
-        assert marvin("trust", *place, "--accept", kind["digest"]).exit_code == 0
+        accepted = json.loads(marvin("trust", *place, "--json", "--accept", kind["digest"]).stdout)
+        assert (accepted["kind"], accepted["digest"], accepted["accepted"]) == (kind["kind"], kind["digest"], True)
     assert [line for line in ask() if "'" not in line] == []
 
     (project / "AGENTS.md").write_text("Answer in rhymes!\n")

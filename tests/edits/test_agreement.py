@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_server.edits import formats
-from marvin_server.edits.hunks import FileChange, Hunk, compared, keep, whole
+from marvin_server.edits.hunks import FileChange, Hunk, compared, keep, matched, whole
 from marvin_server.edits.lines import bare, ended, split
 from marvin_server.edits.patch import Misfit
-from marvin_server.edits.search_replace import body
 from marvin_server.edits.unified import shown
 from marvin_server.edits.verify import verify
 from marvin_server.errors import ToolError
@@ -59,7 +58,7 @@ def test_a_begin_patch_applied_is_the_new_text(old: str, new: str) -> None:
     """The format cannot tell line ends or the end of the last line, so those are left out of what is compared."""
     before, after = ("".join(f"{bare(line)}\n" for line in split(text.replace("\r", ""))) for text in (old, new))
     if before and before != after:
-        lines = body(before.split("\n")[:-1], after.split("\n")[:-1])
+        lines = matched(before.split("\n")[:-1], after.split("\n")[:-1])
         patch = "\n".join(["*** Begin Patch", "*** Update File: f", "@@", *lines, "*** End of File", "*** End Patch"])
         assert applied(patch, {"f": before}) == {"f": after}
 

@@ -2,7 +2,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import settings as checking
 from hypothesis import strategies as st
 
@@ -57,6 +57,7 @@ def test_a_side_that_changed_nothing_gives_the_other(base: str, changed: str) ->
     assert merge(base, changed, changed) == Merged(changed)
 
 
+@example("a\nb\na\n", "b\na\n", "b\nb\n")
 @given(TEXTS, TEXTS, TEXTS)
 def test_the_sides_may_be_exchanged(base: str, ours: str, theirs: str) -> None:
     one, other = merge(base, ours, theirs), merge(base, theirs, ours)

@@ -1,6 +1,7 @@
 """What a project's files want to add, as it is read beneath the root."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -157,7 +158,12 @@ def test_a_project_sets_no_address_key_command_hook_or_permission_and_each_try_i
     [
         ("- a list", "it needs lines such as 'thinking: high'"),
         ("a: [", "since it is not valid YAML"),
-        ("!!python/object/apply:os.system [id]", "since it is not valid YAML"),
+        ("!!python/object/apply:os.system [id]", "aliases, merge keys (<<) and tags are not taken"),
+        ("!!int '': 1", "tags are not taken"),
+        ("!!merge x: {thinking: low}", "tags are not taken"),
+        ("<<: {thinking: low}", "merge keys (<<) and tags are not taken"),
+        ("a: &a low\nthinking: *a", "aliases, merge keys"),
+        (f"? 0x{'f' * 30_000}\n: 1", "'a key that is no text' is left out"),
         ("thinking: extreme", "thinking needs one of none, low, medium, high"),
         ("max_rounds: 0", "max_rounds needs a whole number of at least 1"),
         ("tools: ['../x']", "tools needs a name"),
@@ -169,6 +175,22 @@ def test_settings_that_cannot_be_read_are_named(text: str, problem: str) -> None
     assert said == ProjectSettings()
     assert len(problems) == 1
     assert problem in problems[0]
+
+
+def test_a_small_file_that_stands_for_a_huge_one_is_refused_at_once() -> None:
+    levels = "".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
+    started = time.monotonic()
+    assert settings(f"a0: &a0 {{b: c}}\n{levels}")[0] == ProjectSettings()
+    assert time.monotonic() - started < 1
+
+
+def test_files_of_a_stranger_cost_little_however_strange_their_characters_are(folder: Path) -> None:
+    (folder / ".github").mkdir()
+    for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".clinerules"):
+        (folder / name).write_text(name + "\u202e" * 330_000)
+    started = time.monotonic()
+    assert sum(len(text) for _, text in instructions(folder)) < 103_000
+    assert time.monotonic() - started < 1.5
 
 
 @given(st.text(max_size=200))

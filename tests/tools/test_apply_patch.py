@@ -1,5 +1,6 @@
 """The tool apply_patch, called as a model calls it, on real files."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -135,7 +136,7 @@ async def test_a_begin_patch_is_taken_in_every_form(
     forms = {"bare": PATCH, "twice encoded": json.dumps(PATCH), "as a field": json.dumps({"patch": PATCH})}
     prepared = registry.prepare(ToolCall("1", "apply_patch", forms[form]))
     assert isinstance(prepared, PreparedCall)
-    assert prepared.title == "apply_patch a.py, new/b.py, c.py, d.py, moved/d.py"
+    assert prepared.title == "apply_patch a.py, new/b.py, c.py (deleted), d.py → moved/d.py"
     assert (await registry.execute(prepared, context)).status == "ok"
     assert files(folder) == {"a.py": "eins\n", "new/b.py": "two\n", "moved/d.py": "vier\n"}
 
@@ -206,3 +207,18 @@ async def test_a_long_diff_is_cut_in_the_text_and_whole_on_the_screen(folder: Pa
     output = await call("apply_patch", patch=patch)
     assert output.text.endswith("\n[445 more lines of the diff]")
     assert output.details["diff"].count("\n+line") == 500
+
+
+async def test_long_blocks_are_read_and_compared_while_the_session_goes_on(folder: Path, call: Call) -> None:
+    (folder / "a.py").write_text("".join(f"line {i}\n" for i in range(8_000)))
+    parts = [[f"line {i}\n" for i in range(start, start + 190)] for start in range(0, 7_600, 190)]
+    patch = "a.py\n" + "".join(
+        f"<<<<<<< SEARCH\n{''.join(part)}=======\n{''.join(part[::-1])}>>>>>>> REPLACE\n" for part in parts
+    )
+    running = asyncio.ensure_future(call("apply_patch", patch=patch))
+    turns = 0
+    while not running.done():
+        await asyncio.sleep(0.001)
+        turns += 1
+    assert (await running).text.startswith("Changed a.py: ")
+    assert turns > 10

@@ -217,11 +217,11 @@ async def test_the_fifth_redirect_is_the_last(call: Call) -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("http://localhost:{}/", "localhost is not read: it is at the private or special address"),
-        ("http://127.0.0.2:{}/", "127.0.0.2 is not read: it is a private or special address"),
-        ("http://[::1]:{}/", "::1 is not read: it is a private or special address"),
-        ("http://[::ffff:127.0.0.1]:{}/", "private or special address"),
-        ("//169.254.169.254/latest/meta-data/", "169.254.169.254 is not read: it is a private or special address"),
+        ("http://localhost:{}/", "has moved to http://localhost:"),
+        ("http://127.0.0.2:{}/", "has moved to http://127.0.0.2:"),
+        ("http://[::1]:{}/", "has moved to http://[::1]:"),
+        ("http://[::ffff:127.0.0.1]:{}/", "on another host"),
+        ("//169.254.169.254/latest/meta-data/", "Call browse_web with that address"),
         ("http://2130706433:{}/", "four plain numbers"),
         ("http://me@127.0.0.1:{}/", "a login"),
         ("file:///etc/passwd", "only http:// and https://"),
@@ -267,14 +267,23 @@ async def test_a_name_that_is_bound_anew_between_check_and_use_leads_nowhere_els
             await fetch(url, reach, seconds=5)
 
 
-async def test_a_redirect_to_a_name_with_a_private_address_is_not_followed() -> None:
-    async def resolve(host: str, _port: int) -> Sequence[str]:
-        return ["127.0.0.1"] if host == "public.example" else ["8.8.8.8", "10.0.0.1"]
+async def test_a_redirect_to_another_host_needs_a_call_of_its_own_which_rules_can_judge() -> None:
+    async def resolve(_host: str, _port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
 
     reach = Reach(is_allowed=loopback("127.0.0.1"), resolve=resolve)
-    async with playing(moved("http://inside.example/")) as server:
-        with pytest.raises(ToolError, match=r"inside\.example is not read: .* 10\.0\.0\.1"):
-            await fetch(f"http://public.example:{server.port}/", reach, seconds=5)
+    async with playing(moved("http://other.example/")) as server:
+        with pytest.raises(ToolError, match=r"has moved to http://other\.example/, on another host"):
+            await fetch(f"http://one.example:{server.port}/", reach, seconds=5)
+        assert len(server.requests) == 1
+
+
+async def test_a_name_with_one_private_address_is_not_read() -> None:
+    async def resolve(_host: str, _port: int) -> Sequence[str]:
+        return ["8.8.8.8", "10.0.0.1"]
+
+    with pytest.raises(ToolError, match=r"inside\.example is not read: .* 10\.0\.0\.1"):
+        await fetch("http://inside.example/", Reach(is_allowed=is_public, resolve=resolve), seconds=5)
 
 
 async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:

@@ -67,6 +67,21 @@ async def test_a_file_name_is_only_ever_a_name(checking: Checking, folder: Path,
     assert not (folder / "ran").exists()
 
 
+@pytest.mark.parametrize("check", ['cat "{file}"', "cat {file}.orig", "cat <<E\n{file}\nE", 'cat <<E\n"{file}"\nE'])
+async def test_wherever_a_check_puts_a_name_nothing_in_it_runs(checking: Checking, folder: Path, check: str) -> None:
+    await checking({"*.py": check}, "create_file", path="$(touch ran).py", content="x\n")
+    assert not (folder / "ran").exists()
+
+
+async def test_a_question_shows_how_a_check_gets_its_names(registry: Registry, context: ToolContext) -> None:
+    (context.workspace.directory / "a b.py").touch()
+    prepared = registry.prepare(ToolCall("1", "diagnostics", json.dumps({"path": "a b.py"})))
+    assert isinstance(prepared, PreparedCall)
+    assert prepared.command is not None
+    command = prepared.command(replace(context, checks={"*.py": "ruff check {file}"}))
+    assert command.display == f"{command.shell} -c 'ruff check \"$@\"' sh './a b.py'"
+
+
 async def test_diagnostics_check_a_file_or_a_folder_on_demand(checking: Checking, folder: Path) -> None:
     (folder / "src").mkdir()
     (folder / "src/a.py").write_text("bad\n")

@@ -216,6 +216,7 @@ def test_specs_keep_the_order_of_the_toolsets_that_are_asked_for(cache: Path) ->
 def test_a_readonly_session_is_offered_nothing_that_changes_anything(cache: Path) -> None:
     registry = Registry.load(cache, cache)
     offered = {spec.name for spec in registry.specs(registry.select(["all"]), readonly=True)}
+    assert "git_list_branches" in offered
     assert set(registry.entries) - offered == {
         "append_file", "apply_patch", "create_file", "diagnostics", "file_apply_patch", "git_branch", "git_checkout",
         "git_commit", "install_packages", "notes_mkdir", "run_command", "write_note",

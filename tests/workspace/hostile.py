@@ -39,7 +39,7 @@ def _story() -> Iterator[tuple[str, Arguments] | Mapping[str, str]]:
     yield "git_branch", {"action": "create", "name": "spare"}
     yield "git_branch", {"action": "rename", "name": "spare", "new_name": "other"}
     yield "git_branch", {"action": "delete", "name": "other"}
-    yield "git_branch", {}
+    yield "git_list_branches", {}
     yield "git_checkout", {"branch": "feature"}
     yield "git_checkout", {"branch": "main"}
     yield "git_checkout", {"branch": "topic", "create": True, "revision": "HEAD~1"}

@@ -248,7 +248,8 @@ def _log_link(lair: Lair) -> None:
 
 
 TOOLS = frozenset(
-    {"git_status", "git_diff", "git_log", "git_show", "git_blame", "git_branch", "git_commit", "git_checkout"}
+    {"git_status", "git_diff", "git_log", "git_show", "git_blame", "git_list_branches"}
+    | {"git_branch", "git_commit", "git_checkout"}
 )
 KINDS = (
     Kind("keys that name programs", _programs),

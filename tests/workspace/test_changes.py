@@ -275,3 +275,55 @@ def test_a_kill_at_any_system_call_leaves_every_file_old_or_new(tmp_path: Path, 
         assert known.items() <= BEFORE.items() | AFTER.items()
         assert known.keys() >= {"a", "sub/b"}
         assert known.keys() & {"old", "deep/er/new"}
+
+
+RESCUE = """
+import pathlib, sys
+from marvin_server.errors import ToolError
+from marvin_server.workspace import documents
+from marvin_server.workspace.changes import Change, apply
+from marvin_server.workspace.confine import Root
+
+folder = pathlib.Path(sys.argv[1])
+root = Root(folder)
+read = {name: documents.read(root, name) for name in ("a", "sub/b", "old")}
+(folder / "old").write_text("changed since")
+
+def save(path):
+    # The person saves the first file when it has been swapped and the second one is about to be.
+    if path == "sub/b" and (folder / "a").read_text() == "A":
+        (folder / "a").write_text("the person's")
+
+try:
+    with root.watched(save):
+        apply(root, [Change("a", read["a"], "A"), Change("sub/b", read["sub/b"], "B"), Change("old", read["old"], "O")])
+except ToolError as error:
+    print(error)
+"""
+
+
+def test_what_a_person_saves_on_the_way_is_not_taken_back(tmp_path: Path) -> None:
+    fill(tmp_path)
+    done = subprocess.run([sys.executable, "-c", RESCUE, str(tmp_path)], capture_output=True, text=True, check=True)
+    after = files(tmp_path)
+    [spare] = after.keys() - BEFORE.keys()
+    assert after == {**BEFORE, "a": "the person's", "old": "changed since", spare: BEFORE["a"]}
+    assert done.stdout.startswith("'old' has changed on disk since it was read. Read it again.")
+    assert done.stdout.endswith(f"Not all files could be put back; their old versions are in '{spare}'.\n")
+
+
+def test_a_file_whose_making_is_killed_half_way_is_not_there(tmp_path: Path) -> None:
+    """The kernel kills the process when a file gets larger than its limit."""
+    script = """
+import pathlib, resource, signal, sys
+from marvin_server.workspace import documents
+from marvin_server.workspace.confine import Root
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5))
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+documents.create(Root(pathlib.Path(sys.argv[1])), "file", "x" * 10)
+"""
+    done = subprocess.run([sys.executable, "-B", "-c", script, str(tmp_path)], check=False)
+    assert done.returncode < 0
+    assert "file" not in names(tmp_path)

@@ -299,7 +299,12 @@ def test_reading_secrets_asks(root: Root, project: Path, path: str) -> None:
         root.open(path)
     needed = caught.value
     assert (needed.kind, needed.path, needed.reason) == ("protected_path", path, "it may hold secrets")
-    assert content(root.permitting(path), path) == b"KEY=1"
+    reading = root.permitting(path, writing=False)
+    assert content(root.permitting(path), path) == content(reading, path) == b"KEY=1"
+    with pytest.raises(PermissionNeeded):
+        reading.open(path, os.O_WRONLY)
+    with pytest.raises(PermissionNeeded):
+        reading.rename(path, "public.txt")
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,30 @@ async def test_a_switch_overwrites_nothing(name: str, kind: str, folder: GitFold
     assert (branch(folder), folder.read(name, "b.txt")) == ("main", ["mine\n", "2\n"])
 
 
+@pytest.mark.parametrize(
+    ("ignored", "tracked"),
+    [("local.cfg", "local.cfg"), ("local.cfg/mine", "local.cfg"), ("local.cfg", "local.cfg/theirs")],
+)
+@pytest.mark.parametrize("how", ["switch", "create", "detach"])
+async def test_a_file_that_git_ignores_is_not_overwritten_either(
+    how: str, ignored: str, tracked: str, folder: GitFolder
+):
+    folder.git("switch", "--quiet", "feature")
+    folder.commit("Theirs", {tracked: "theirs\n"})
+    folder.git("switch", "--quiet", "main")
+    folder.commit("Ignore", {".gitignore": "local.cfg\n"})
+    folder.write({ignored: "mine\n"})
+    repository = await folder.opened()
+    calls = {
+        "switch": lambda: git_checkout.switch(repository, "feature"),
+        "create": lambda: git_checkout.create(repository, "topic", "feature"),
+        "detach": lambda: git_checkout.detach(repository, "feature"),
+    }
+    with pytest.raises(ToolError, match=r"^Untracked files would be overwritten by [0-9a-f]+: local\.cfg"):
+        await calls[how]()
+    assert (branch(folder), folder.read(ignored)) == ("main", ["mine\n"])
+
+
 async def test_a_branch_that_only_one_remote_has_is_made(folder: GitFolder):
     folder.git("update-ref", "refs/remotes/origin/far", "feature")
     folder.git("config", "remote.origin.url", "/nowhere")
@@ -171,12 +195,69 @@ async def test_line_endings_are_written_as_the_settings_say(folder: GitFolder):
     assert (folder.root / "a.txt").read_bytes() == b"one\r\n"
 
 
-async def test_a_symbolic_link_in_place_of_a_folder_is_not_written_through(folder: GitFolder, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("gone", "mine"),
+    [("a.txt", "a.txt/work"), ("a.txt", "a.txt/deep/.hidden"), ("sub/c.txt", "sub"), ("sub/c.txt", "sub/c.txt/work")],
+)
+@pytest.mark.parametrize("exclude", ["", "*"], ids=["untracked", "ignored"])
+async def test_what_git_does_not_know_is_not_removed_to_make_place(
+    gone: str, mine: str, exclude: str, folder: GitFolder
+):
+    (folder.root / ".git" / "info" / "exclude").write_text(exclude)
+    (folder.root / gone).unlink()
+    if mine == "sub":
+        (folder.root / "sub").rmdir()
+    folder.write({mine: "hours\n", "b.txt": "changed\n"})
+    with pytest.raises(ToolError) as caught:
+        await restore(folder, ".")
+    assert str(caught.value) == (
+        f"Not in git, and would be lost by restoring from the index: {mine}. Nothing was changed. "
+        "Move them away first, or name fewer paths."
+    )
+    assert folder.read(mine, "b.txt") == ["hours\n", "changed\n"]
+
+
+@pytest.mark.parametrize("exclude", ["", "*"], ids=["untracked", "ignored"])
+async def test_a_file_that_git_does_not_know_is_not_overwritten_from_a_commit(exclude: str, folder: GitFolder):
+    folder.git("rm", "--quiet", "b.txt")
+    folder.commit("Remove", {})
+    (folder.root / ".git" / "info" / "exclude").write_text(exclude)
+    folder.write({"b.txt": "mine\n", "a.txt": "changed\n"})
+    with pytest.raises(ToolError, match=r"would be lost by restoring from [0-9a-f]{12}: b\.txt\. Nothing was changed"):
+        await restore(folder, ".", revision="HEAD~1")
+    assert folder.read("b.txt", "a.txt") == ["mine\n", "changed\n"]
+    assert (await restore(folder, "a.txt", revision="HEAD~1")).paths == ("a.txt",)
+
+
+async def test_a_submodule_does_not_make_place_for_a_file(folder: GitFolder):
+    folder.git("init", "--quiet", "a.txt.d")
+    folder.write({"a.txt.d/x.txt": "x\n"})
+    folder.git("-C", "a.txt.d", "add", "x.txt")
+    folder.git("-C", "a.txt.d", "-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "-m", "x")
+    folder.git("rm", "--quiet", "a.txt")
+    (folder.root / "a.txt.d").rename(folder.root / "a.txt")
+    folder.commit("Submodule", {})
+    with pytest.raises(ToolError, match=r"would be lost by restoring from [0-9a-f]{12}: a\.txt/"):
+        await restore(folder, "a.txt", revision="HEAD~1")
+    assert folder.read("a.txt/x.txt") == ["x\n"]
+
+
+async def test_a_folder_of_files_that_the_index_has_makes_place(folder: GitFolder):
+    folder.git("rm", "--quiet", "a.txt")
+    folder.commit("Folder", {"a.txt/work": "kept\n"})
+    assert (await restore(folder, "a.txt", revision="HEAD~1")).paths == ("a.txt",)
+    assert folder.read("a.txt") == ["one\n"]
+
+
+async def test_a_symbolic_link_in_place_of_a_folder_is_neither_written_through_nor_removed(
+    folder: GitFolder, tmp_path: Path
+):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "c.txt").write_text("mine\n")
     (folder.root / "sub" / "c.txt").unlink()
     (folder.root / "sub").rmdir()
     (folder.root / "sub").symlink_to(outside)
-    await restore(folder, "sub/c.txt")
-    assert ((outside / "c.txt").read_text(), folder.read("sub/c.txt")) == ("mine\n", ["three\n"])
+    with pytest.raises(ToolError, match="would be lost by restoring from the index: sub"):
+        await restore(folder, "sub/c.txt")
+    assert ((outside / "c.txt").read_text(), (folder.root / "sub").readlink()) == ("mine\n", outside)

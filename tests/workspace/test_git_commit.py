@@ -1,5 +1,7 @@
 """What a commit holds, what it leaves out, and when there is none."""
 
+import asyncio
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -102,6 +104,34 @@ async def test_a_path_that_is_missing_or_ignored_is_named_and_new_files_beside_i
     why = "is no file that git knows or may add: missing, or ignored."
     assert await refused(committed("x", "x.log", "new.txt"), folder) == f"'x.log' {why}"
     assert await refused(committed("x", "gone", "new.txt"), folder) == f"'gone' {why}"
+
+
+@pytest.mark.parametrize(("then", "status"), [("exit 1", "?? new.txt\n"), ('exec "$GIT" "$@"', "")])
+async def test_a_commit_that_is_cancelled_is_made_or_leaves_the_index_as_it_was(
+    then: str, status: str, folder: GitFolder, committed: Commit, tmp_path: Path
+):
+    started, go = tmp_path / "started", tmp_path / "go"
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(
+        f"""#!/bin/sh
+        GIT={shutil.which("git")}
+        case " $* " in *" commit "*) touch {started}; until [ -e {go} ]; do sleep 0.01; done; {then};; esac
+        exec "$GIT" "$@"
+        """
+    )
+    program.chmod(0o755)
+    folder.environ["PATH"] = f"{program.parent}:{folder.environ['PATH']}"
+    folder.write({"new.txt": "new\n"})
+    running = asyncio.ensure_future(committed("x", "new.txt"))
+    async with asyncio.timeout(20):
+        while not started.exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    running.cancel()
+    go.touch()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert folder.status() == status
 
 
 async def test_who_commits_must_be_known(folder: GitFolder, committed: Commit):

@@ -73,7 +73,7 @@ async def test_a_file_may_be_called_anything(name: str, tmp_path: Path):
 def test_every_git_tool_is_in_the_story_and_in_the_table_of_arguments():
     folder = Path(__file__).parents[2] / "marvin_server" / "tools" / "git"
     tools = {path.stem for path in folder.glob("git_*.py")}
-    assert tools == TOOLS == {*_ARGUMENTS, "git_status"}
+    assert tools == TOOLS == {*_ARGUMENTS, "git_list_branches", "git_status"}
 
 
 def _filled(value: Any, name: str) -> Any:

@@ -1,10 +1,12 @@
 """List the tools that Marvin can use, by toolset."""
 
 import argparse
+import sys
 
 from msgspec.structs import asdict
 
 from marvin_cli.commands import show, show_json, table
+from marvin_server.sanitise import one_line
 from marvin_server.settings import Settings
 from marvin_server.tools.registry import Registry
 
@@ -36,5 +38,5 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         first = [(entry.name, entry.effect, entry.toolset, entry.description.partition("\n")[0]) for entry in entries]
         show(table([("TOOL", "EFFECT", "TOOLSET", "WHAT IT DOES"), *first]))
     for warning in registry.warnings:
-        show(f"left out: {warning}")
+        sys.stderr.write(f"left out: {one_line(warning)}\n")
     return 0

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         return 0
     found = project.read(root, ".")
     if arguments.accept is not None:
-        _accept(found, arguments.accept, acceptances)
+        _accept(found, arguments.accept, acceptances, as_json=arguments.json)
         return 0
     _show(found, acceptances, as_json=arguments.json)
     if not arguments.show and not arguments.json:
@@ -89,11 +89,14 @@ def _show(found: Project, acceptances: Acceptances, *, as_json: bool) -> None:
         show(f"{kind}: {state}; hash {found.digest(kind)}")
 
 
-def _accept(found: Project, digest: str, acceptances: Acceptances) -> None:
+def _accept(found: Project, digest: str, acceptances: Acceptances, *, as_json: bool) -> None:
     for kind in found.files:
         if digest == found.digest(kind):
             acceptances.add(found, kind)
-            show(f"The {kind} of {found.root} count from now on, until they change.")
+            if as_json:
+                show_json({"root": found.root, "kind": kind, "digest": digest, "accepted": True})
+            else:
+                show(f"The {kind} of {found.root} count from now on, until they change.")
             return
     raise MarvinError(f"nothing in {found.root} has the hash {digest}: `marvin trust --show` shows what is there now")
 

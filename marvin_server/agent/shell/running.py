@@ -38,8 +38,8 @@ _OPAQUE = frozenset(
         *("zsh", "ksh", "mksh", "fish", "ash", "csh", "tcsh", "rbash", "yash", "busybox", "toybox"),
     }
 )
-# Options after which a builtin evaluates a name, and so runs what stands in its subscript.
-_EVALUATES = {"printf": {"-v"}, "test": {"-v", "-R"}, "[": {"-v", "-R"}, "wait": {"-p"}, "jobs": {"-x"}}
+# Letters of options with which a builtin evaluates a name, and so runs what stands in its subscript.
+_EVALUATES = {"printf": "v", "test": "vR", "[": "vR", "wait": "p", "jobs": "x"}
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fprintf", "-fls"})
 
@@ -109,11 +109,18 @@ def _problem(name: str, subcommand: Subcommand) -> str | None:
         return f"runs something through {name}"
     if name == "read" and not all(re.fullmatch(r"-r|[a-z][a-z0-9]*", word.value or "") for word in arguments):
         return "sets variables (read)"
-    options = _EVALUATES.get(name, set[str]())
+    letters = _EVALUATES.get(name, "")
     checked = arguments[:1] if name == "printf" else arguments
-    if options and any(word.value in options or (word.value is None and may_be_option(word)) for word in checked):
+    if letters and any(_may_have(word, letters) for word in checked):
         return f"may let {name} evaluate a name"
     return None
+
+
+def _may_have(word: Word, letters: str) -> bool:
+    """Whether ``word`` may be an option with one of ``letters``, joined with others or with its value."""
+    if word.value is None:
+        return may_be_option(word)
+    return word.value.startswith("-") and any(letter in word.value for letter in letters)
 
 
 def _find(subcommand: Subcommand) -> _Step:
@@ -147,7 +154,10 @@ def _end_of_exec(words: Sequence[Word], at: int) -> int:
 
 
 def _eval(words: Sequence[Word], depth: int) -> _Step:
+    words = words[1:] if words and words[0].value == "--" else words
     values = [word.value for word in words if word.value is not None]
+    if values and values[0].startswith("-"):
+        return _Step(problem=f"has an option of eval that is not understood: {values[0]}")
     if len(values) < len(words):
         return _Step(problem="evaluates a text that only bash can tell")
     return _text(" ".join(values), depth)

@@ -36,6 +36,14 @@ class Subcommand(Struct, frozen=True):
     assignments: tuple[Word, ...] = ()
     wraps: bool = False
 
+    @property
+    def moves(self) -> bool:
+        """Whether what follows, or what it runs, may be in another folder."""
+        name = (self.words[0].value or "").rpartition("/")[2] if self.words else ""
+        values = [word.value or word.known for word in self.words[1:]]
+        to_folder = any(re.match(r"-[^-]*C|--c", value) for value in values)
+        return name in {"cd", "pushd", "popd"} or (name == "env" and to_folder)
+
 
 class Parsed(Struct, frozen=True):
     """All ``subcommands`` that may run, as far as they are known; with a ``problem`` more may run than these.

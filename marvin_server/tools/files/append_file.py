@@ -13,14 +13,25 @@ class Params(BaseModel):
     content: str = Field(examples=["one more line\n"])
 
 
-@tool(effect="edit")
+async def _preview(params: Params, context: ToolContext) -> str:
+    workspace = context.workspace
+
+    def appended() -> str:
+        document = workspace.read(params.path)
+        return readable(difference(document.path, document.text, document.text + params.content).diff)
+
+    return await workspace.apart(params.path, appended)
+
+
+@tool(effect="edit", preview=_preview)
 async def append_file(params: Params, context: ToolContext) -> ToolOutput:
     """Add text to the end of an existing file."""
     workspace = context.workspace
-    document = await workspace.apart(params.path, lambda: workspace.append(params.path, params.content))
-    text = readable(document.text)
-    change = difference(document.path, text[: -len(params.content) or None], text)
-    return ToolOutput(
-        f"Added to {document.path}: +{change.added} lines.",
-        details=asdict(change),
-    )
+
+    def append() -> ToolOutput:
+        document = workspace.append(params.path, params.content)
+        text = readable(document.text)
+        change = difference(document.path, text[: -len(params.content) or None], text)
+        return ToolOutput(f"Added to {document.path}: +{change.added} lines.", details=asdict(change))
+
+    return await workspace.apart(params.path, append)

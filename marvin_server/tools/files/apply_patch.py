@@ -1,14 +1,15 @@
 """The tool ``apply_patch``."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel, Field, model_validator
 
 from marvin_server.edits import formats
 from marvin_server.edits.hunks import FileChange
-from marvin_server.edits.patch import Patch
+from marvin_server.edits.patch import Delete, Operation, Patch, Update
 from marvin_server.edits.replace import Ambiguous, NotFound
 from marvin_server.edits.replace import replace as replace_text
 from marvin_server.edits.unified import Difference, shown
@@ -19,6 +20,8 @@ from marvin_server.workspace.changes import Change
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
+
+T = TypeVar("T")
 
 _SHOWN_LINES = 60
 _SHOWN_CHARACTERS = 4_000
@@ -54,21 +57,52 @@ def _paths(params: Params) -> list[str]:
 
 
 def _title(params: Params) -> str:
-    return " ".join(["apply_patch", ", ".join(_paths(params))]).rstrip()
+    try:
+        operations = () if params.patch is None else formats.parse(params.patch, params.path).operations
+    except ToolError:
+        operations = ()
+    named = [_named(operation) for operation in operations] or _paths(params)
+    return " ".join(["apply_patch", ", ".join(dict.fromkeys(named))]).rstrip()
 
 
-@tool(effect="edit", title=_title, paths=_paths)
+def _named(operation: Operation) -> str:
+    match operation:
+        case Delete():
+            return f"{operation.path} (deleted)"
+        case Update(move_to=str() as target):
+            return f"{operation.path} → {target}"
+        case _:
+            return operation.path
+
+
+class _Planned(Struct, frozen=True):
+    """What a call would do: ``documents`` are the files that it changes, as they were read."""
+
+    changes: Sequence[FileChange]
+    documents: dict[str, Document]
+    notes: Sequence[str]
+
+
+async def _preview(params: Params, context: ToolContext) -> str:
+    return await _planned(params, context.workspace, lambda planned: _diff([shown(one) for one in planned.changes]))
+
+
+@tool(effect="edit", title=_title, paths=_paths, preview=_preview)
 async def apply_patch(params: Params, context: ToolContext) -> ToolOutput:
     """Replace old_str, copied exactly and occurring once in the file, with new_str; or apply a patch to several files,
     all of it or nothing."""
-    workspace = context.workspace
+    return await _planned(params, context.workspace, lambda planned: _applied(planned, context.workspace))
+
+
+async def _planned(params: Params, workspace: Workspace, then: Callable[[_Planned], T]) -> T:
+    """What ``then`` makes of what the call would do; both take time in proportion to the files."""
     if params.patch is None:
-        return await workspace.apart(params.path, lambda: _replaced(params, workspace))
-    patch = formats.parse(params.patch, params.path)
-    return await workspace.apart(None, lambda: _patched(patch, workspace))
+        return await workspace.apart(params.path, lambda: then(_replaced(params, workspace)))
+    patch = params.patch
+    return await workspace.apart(None, lambda: then(_patched(formats.parse(patch, params.path), workspace)))
 
 
-def _replaced(params: Params, workspace: Workspace) -> ToolOutput:
+def _replaced(params: Params, workspace: Workspace) -> _Planned:
     document = workspace.read(params.path or "")
     old, new = params.old_str or "", params.new_str or ""
     try:
@@ -77,10 +111,10 @@ def _replaced(params: Params, workspace: Workspace) -> ToolOutput:
         raise ToolError(f"{document.path}: {readable(str(error))}") from error
     if change.old == change.new:
         raise ToolError(f"{document.path}: old_str and new_str are the same, so there is nothing to change.")
-    return _applied([change], {change.path: document}, change.notes, workspace)
+    return _Planned([change], {change.path: document}, change.notes)
 
 
-def _patched(patch: Patch, workspace: Workspace) -> ToolOutput:
+def _patched(patch: Patch, workspace: Workspace) -> _Planned:
     documents: dict[str, Document] = {}
 
     def read(path: str) -> str | None:
@@ -95,12 +129,11 @@ def _patched(patch: Patch, workspace: Workspace) -> ToolOutput:
         for change in verify(patch, read)
     ]
     notes = (*patch.notes, *(f"{change.path}: {note}" for change in changes for note in change.notes))
-    return _applied(changes, documents, notes, workspace)
+    return _Planned(changes, documents, notes)
 
 
-def _applied(
-    changes: Sequence[FileChange], documents: dict[str, Document], notes: Sequence[str], workspace: Workspace
-) -> ToolOutput:
+def _applied(planned: _Planned, workspace: Workspace) -> ToolOutput:
+    changes, documents, notes = planned.changes, planned.documents, planned.notes
     workspace.change(
         [
             Change(change.path, documents.get(change.path), change.new, change.move_to, change.executable)
@@ -108,7 +141,7 @@ def _applied(
         ]
     )
     differences = [shown(change) for change in changes]
-    diff = readable("".join(difference.diff for difference in differences))
+    diff = _diff(differences)
     lines = [_line(change, difference) for change, difference in zip(changes, differences, strict=True)]
     lines += [f"Note: {readable(note)}." for note in notes]
     return ToolOutput(
@@ -120,6 +153,10 @@ def _applied(
             "files": [_details(change, difference) for change, difference in zip(changes, differences, strict=True)],
         },
     )
+
+
+def _diff(differences: Sequence[Difference]) -> str:
+    return readable("".join(difference.diff for difference in differences))
 
 
 def _line(change: FileChange, difference: Difference) -> str:

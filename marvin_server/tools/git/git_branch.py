@@ -11,24 +11,20 @@ from marvin_server.workspace import git_branches
 
 
 class Params(BaseModel):
-    action: Literal["list", "create", "rename", "delete"] = "list"
-    name: str | None = Field(None, examples=["feature"])
+    action: Literal["create", "rename", "delete"] = Field(examples=["create"])
+    name: str = Field(examples=["feature"])
     new_name: str | None = Field(None, description="for rename")
     revision: str | None = Field(None, description="for create: where it begins, else HEAD")
 
 
 def _title(params: Params) -> str:
-    return " ".join(["git_branch", params.action, *filter(None, [params.name, params.new_name])])
+    return " ".join(["git_branch", params.action, params.name, *filter(None, [params.new_name])])
 
 
 @tool(effect="edit", title=_title)
 async def git_branch(params: Params, context: ToolContext) -> str:
-    """List branches, or create, rename or delete one. Only a merged one is deleted."""
+    """Create, rename or delete a branch. Only a merged one is deleted."""
     where = await repository(context)
-    if params.action == "list":
-        return await git_branches.listing(where)
-    if params.name is None:
-        raise ToolError(f"Name the branch to {params.action}.")
     if params.action == "create":
         return await git_branches.create(where, params.name, params.revision)
     if params.action == "delete":

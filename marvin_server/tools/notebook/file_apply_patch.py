@@ -9,6 +9,7 @@ from marvin_server.errors import ToolError
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
 from marvin_server.tools.notebook._place import notebook, within
 from marvin_server.workspace.encodings import readable
+from marvin_server.workspace.workspace import Workspace
 
 
 class Params(BaseModel):
@@ -25,15 +26,19 @@ def _title(params: Params) -> str:
 async def file_apply_patch(params: Params, context: ToolContext) -> ToolOutput:
     """Replace old_str, copied exactly and occurring once in the file, with new_str; for files in ~/Notes."""
     with notebook(context) as notes:
-        document = notes.read(within(params.file))
-        try:
-            text = replace(document.path, document.text, params.old_str, params.new_str).new or ""
-        except ToolError as error:
-            raise ToolError(f"{document.path}: {readable(str(error))}") from error
-        change = difference(f"~/Notes/{document.path}", readable(document.text), readable(text))
-        if not change.diff:
-            raise ToolError(f"{document.path}: old_str and new_str are the same, so there is nothing to change.")
-        notes.write(document, text)
+        return await notes.apart(within(params.file), lambda: _applied(params, notes))
+
+
+def _applied(params: Params, notes: Workspace) -> ToolOutput:
+    document = notes.read(within(params.file))
+    try:
+        text = replace(document.path, document.text, params.old_str, params.new_str).new or ""
+    except ToolError as error:
+        raise ToolError(f"{document.path}: {readable(str(error))}") from error
+    change = difference(f"~/Notes/{document.path}", readable(document.text), readable(text))
+    if not change.diff:
+        raise ToolError(f"{document.path}: old_str and new_str are the same, so there is nothing to change.")
+    notes.write(document, text)
     return ToolOutput(
         f"Changed {document.path} in ~/Notes: +{change.added} -{change.removed} lines.", details=asdict(change)
     )

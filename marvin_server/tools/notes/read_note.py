@@ -20,7 +20,8 @@ class Params(BaseModel):
 async def read_note(params: Params, context: ToolContext) -> str:
     """Read a note of this workspace."""
     workspace, path = context.workspace, note_path(params.name)
-    text = readable(documents.read(workspace.root, path).text)
+    whole = str(workspace.root.path / path)
+    text = await workspace.apart(whole, lambda: readable(documents.read(workspace.root, path).text))
     if len(text) <= _CHARACTERS:
         return text or "[the note is empty]"
     shown = text[:_CHARACTERS].rpartition("\n")[0] or text[:_CHARACTERS]

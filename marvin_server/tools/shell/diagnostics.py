@@ -5,6 +5,7 @@ import shlex
 import stat
 from collections.abc import Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
@@ -14,6 +15,7 @@ from marvin_server.tools.base import ToolContext, ToolOutput, tool
 from marvin_server.tools.shell import run_command as shell
 from marvin_server.workspace.globs import glob_pattern
 from marvin_server.workspace.names import printable
+from marvin_server.workspace.process import shell_argv
 
 _SECONDS = 60
 _CHARACTERS = 8_000
@@ -21,6 +23,14 @@ _NONE = (
     "No check is configured for this. The person can add one to config.yaml, such as\n"
     'checks: {"*.py": "ruff check {file}"}\nThe project\'s own checks can be run with run_command.'
 )
+
+
+class Check(Struct, frozen=True):
+    """A check of files: ``text`` is what bash reads, in which their names are arguments and never part of a command;
+    ``shown`` is the person's command with the names in their place."""
+
+    shown: str
+    text: str
 
 
 class Params(BaseModel):
@@ -34,7 +44,8 @@ def _command(params: Params, context: ToolContext) -> Command:
         commands = commands_for(context, [context.workspace.locate(params.path)])
     except ToolError:
         commands = []
-    return show(shell.Params(command="\n".join(commands) or "true", timeout=_SECONDS), context)
+    text = "\n".join(command.text for command in commands) or "true"
+    return show(shell.Params(command=text, timeout=_SECONDS), context)
 
 
 @tool(effect="execute", command=_command)
@@ -44,7 +55,7 @@ async def diagnostics(params: Params, context: ToolContext) -> str | ToolOutput:
     if not commands:
         return _NONE
     texts = [await _outcome(command, context) for command in commands]
-    passed = [f"[nothing found by: {command}]" for command, text in zip(commands, texts, strict=True) if not text]
+    passed = [f"[nothing found by: {command.shown}]" for command, text in zip(commands, texts, strict=True) if not text]
     return "\n".join([*filter(None, texts), *passed])
 
 
@@ -60,8 +71,8 @@ async def after_edit(paths: Sequence[str], context: ToolContext) -> str:
         return f"[the checks did not run: {error}]"
 
 
-def commands_for(context: ToolContext, paths: Sequence[str]) -> list[str]:
-    """The command of each check that one of ``paths`` needs, with ``{file}`` filled in; a folder needs them all."""
+def commands_for(context: ToolContext, paths: Sequence[str]) -> list[Check]:
+    """Each check that one of ``paths`` needs; a folder needs them all."""
     root, workspace = context.workspace.root, context.workspace
     files: list[str] = []
     folders: list[str] = []
@@ -70,14 +81,15 @@ def commands_for(context: ToolContext, paths: Sequence[str]) -> list[str]:
             (folders if stat.S_ISDIR(root.stat(path).st_mode) else files).append(path)
         except OSError:
             continue
-    commands: list[str] = []
+    commands: list[Check] = []
     for glob, command in context.checks.items():
         pattern = glob_pattern(glob)
         fitting = [*folders, *(file for file in files if pattern.fullmatch(file))]
         if fitting:
             names = (workspace.named(path) for path in fitting)
             words = [name if name == "." else posixpath.join(".", name) for name in names]
-            commands.append(command.replace("{file}", shlex.join(words)))
+            argv = [*shell_argv(command.replace("{file}", '"$@"'), context.environ), "sh", *words]
+            commands.append(Check(command.replace("{file}", shlex.join(words)), shlex.join(argv)))
     return commands
 
 
@@ -85,13 +97,13 @@ def _nobody(_text: str) -> None:
     """Shows nothing: what a check prints is no output of the edit."""
 
 
-async def _outcome(command: str, context: ToolContext) -> str:
+async def _outcome(command: Check, context: ToolContext) -> str:
     """What a check that fails says, under its command; "" when it passes."""
-    done = await shell.run_command.run(shell.Params(command=command, timeout=_SECONDS), context)
+    done = await shell.run_command.run(shell.Params(command=command.text, timeout=_SECONDS), context)
     output = ToolOutput(done) if isinstance(done, str) else done
     if output.status == "ok" and output.exit_code == 0:
         return ""
     text = output.text
     if len(text) > _CHARACTERS:
         text = f"{text[: _CHARACTERS // 2]}\n[… cut …]\n{text[-_CHARACTERS // 2 :]}"
-    return f"[check: {printable(command)}]\n{text}"
+    return f"[check: {printable(command.shown)}]\n{text}"

@@ -42,7 +42,10 @@ class Page(Struct, frozen=True):
 
 
 async def fetch(url: str, reach: Reach, *, seconds: float) -> Page:
-    """The page at ``url``, at most 5 redirects away, within ``seconds`` in all. Raises ToolError."""
+    """The page at ``url``, at most 5 redirects away, within ``seconds`` in all.
+
+    Raises ToolError, also for a redirect to another host: rules and answers are about the host that was named.
+    """
     target = _target.read(url)
     try:
         async with asyncio.timeout(seconds):
@@ -51,12 +54,21 @@ async def fetch(url: str, reach: Reach, *, seconds: float) -> Page:
                 answer = await _ask(target, reach, trusted)
                 if isinstance(answer, Page):
                     return answer
-                target = _target.read(answer, target)
+                target = _same_host(target, _target.read(answer, target))
     except TimeoutError:
         raise ToolError(
             f"{target.host} did not answer within {seconds:g} s. Try again, or read another page."
         ) from None
     raise ToolError(f"{one_line(url, 200)} leads on and on: more than {_MOST_REDIRECTS} redirects.")
+
+
+def _same_host(target: Target, moved: Target) -> Target:
+    if moved.host != target.host:
+        raise ToolError(
+            f"{one_line(target.url, 200)} has moved to {one_line(moved.url, 1000)}, on another host. "
+            "Call browse_web with that address to read it."
+        )
+    return moved
 
 
 def proxy_for(target: Target) -> str | None:
