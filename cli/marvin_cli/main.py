@@ -24,6 +24,9 @@ def main() -> NoReturn:
             sys.stdout.flush()
     except BrokenPipeError:
         code = _CLOSED_PIPE
+    except OSError as error:
+        sys.stderr.write(f"marvin: standard output: {error.strerror}\n")
+        code = 1
     except KeyboardInterrupt:
         code = _CANCELLED
     # What is durable is durable: nothing is torn down slowly.

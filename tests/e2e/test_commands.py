@@ -1,6 +1,8 @@
 """The small subcommands, as a person and a script use them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +169,26 @@ def test_every_subcommand_has_help_and_refuses_what_it_does_not_know(marvin: Mar
     done = marvin(name, "--help")
     assert (done.exit_code, done.stdout.startswith(f"usage: marvin {name}")) == (0, True)
     assert marvin(name, "--nonsense").exit_code == 2
+
+
+@pytest.mark.parametrize("words", [("tools",), ("doctor",), ("sessions", "list")])
+def test_a_full_or_closed_standard_output_is_no_crash(words: tuple[str, ...], home: Path) -> None:
+    command = [Path(sys.executable).with_name("marvin"), *words]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.endswith(": No space left on device\n")
+    closed = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" "$@" >&-', *command], stderr=subprocess.PIPE, text=True, timeout=30, check=False
+    )
+    assert (closed.returncode, closed.stderr) == (141, "")
+
+
+def test_a_folder_that_is_gone_is_no_crash(home: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'rmdir "$PWD"; exec "$0" doctor'
+    command = ["/bin/sh", "-c", script, Path(sys.executable).with_name("marvin")]
+    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, timeout=30, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in {0, 1}

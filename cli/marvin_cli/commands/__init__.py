@@ -16,6 +16,8 @@ from marvin_server.sanitise import one_line, printable
 
 def run(words: Sequence[str]) -> int:
     """The exit code of the subcommand that is ``words[0]``, with the rest as its arguments."""
+    if sys.stdout is None:
+        raise BrokenPipeError
     name, *rest = words
     command = importlib.import_module(f"{__name__}.{name}")
     parser = Parser(prog=f"marvin {name}", description=command.__doc__, parents=[common()], allow_abbrev=False)
@@ -31,6 +33,11 @@ def run(words: Sequence[str]) -> int:
     except MarvinError as error:
         sys.stderr.write(f"marvin: {one_line(str(error))}\n")
         return 2 if isinstance(error, UsageError) else 1
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stderr.write(f"marvin: {one_line(f'{error.filename or name}: {error.strerror}')}\n")
+        return 1
 
 
 def common() -> Parser:
