@@ -16,11 +16,6 @@ _HEREDOC = re.compile(
 )
 
 
-def recognise(text: str) -> Format | None:
-    """The format of the patch in ``text``, None when it is in none of them."""
-    return _recognised(_unwrapped(text))
-
-
 def parse(text: str, path: str | None = None) -> Patch:
     """The patch in ``text``: whatever format it is in, within a code fence or a shell's here-document, or bare.
 

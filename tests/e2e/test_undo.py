@@ -2,7 +2,10 @@
 
 import json
 import os
+import pty
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,17 @@ def test_undo_previews_takes_back_and_redo_brings_back(runs: Runs, work: Path) -
     assert "there is nothing to undo" in error
     assert runs("redo") == (0, ["Brought back: a.txt", "Brought back: new.txt"], "")
     assert ((work / "a.txt").read_text(), (work / "new.txt").read_text()) == ("one\n2\nthree\n", "new\n")
+
+
+def test_on_a_terminal_a_preview_hides_nothing(runs: Runs, work: Path) -> None:
+    runs.turn(patch("two", "👨\u200d👩"))
+    leader, follower = pty.openpty()
+    words = [Path(sys.executable).with_name("marvin"), "undo", "--preview"]
+    done = subprocess.run(words, cwd=work, stdout=follower, timeout=30, check=False)
+    os.close(follower)
+    assert done.returncode == 0
+    assert "-👨⟨U+200D⟩👩" in os.read(leader, 4000).decode()
+    os.close(leader)
 
 
 def test_a_conflict_is_shown_with_its_place_and_ends_with_1(runs: Runs, work: Path) -> None:

@@ -1,6 +1,7 @@
 """What a commit holds, what it leaves out, and when there is none."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -111,12 +112,13 @@ async def test_a_commit_that_is_cancelled_is_made_or_leaves_the_index_as_it_was(
     then: str, status: str, folder: GitFolder, committed: Commit, tmp_path: Path
 ):
     started, go = tmp_path / "started", tmp_path / "go"
+    os.mkfifo(started)
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
     program.write_text(
         f"""#!/bin/sh
         GIT={shutil.which("git")}
-        case " $* " in *" commit "*) touch {started}; until [ -e {go} ]; do sleep 0.01; done; {then};; esac
+        case " $* " in *" commit "*) echo > {started}; until [ -e {go} ]; do sleep 0.01; done; {then};; esac
         exec "$GIT" "$@"
         """
     )
@@ -125,8 +127,7 @@ async def test_a_commit_that_is_cancelled_is_made_or_leaves_the_index_as_it_was(
     folder.write({"new.txt": "new\n"})
     running = asyncio.ensure_future(committed("x", "new.txt"))
     async with asyncio.timeout(20):
-        while not started.exists():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(started.read_bytes)
     running.cancel()
     go.touch()
     with pytest.raises(asyncio.CancelledError):

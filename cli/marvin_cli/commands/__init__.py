@@ -4,7 +4,7 @@ import argparse
 import importlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +54,10 @@ def show_json(value: Any) -> None:
     show(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def show(text: str) -> None:
-    """Print ``text`` and a newline; made harmless when a terminal reads it."""
-    clean = printable(text) if sys.stdout.isatty() else text
-    sys.stdout.buffer.write(clean.encode("utf-8", "replace") + b"\n")
+def show(text: str, clean: Callable[[str], str] = printable) -> None:
+    """Print ``text`` and a newline; made harmless by ``clean`` when a terminal reads it."""
+    shown = clean(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(shown.encode("utf-8", "replace") + b"\n")
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

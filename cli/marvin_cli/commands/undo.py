@@ -9,6 +9,7 @@ from msgspec import to_builtins
 from marvin_cli.commands import show, show_json
 from marvin_server.errors import UsageError
 from marvin_server.messages import user_message
+from marvin_server.sanitise import revealed
 from marvin_server.session.store import Store
 from marvin_server.session.undo import Direction, TakenBack, Undo, checkpoints_of
 from marvin_server.settings import Settings
@@ -61,7 +62,7 @@ def take_back(kind: Direction, arguments: argparse.Namespace, settings: Settings
 
 def _show(taken: TakenBack) -> None:
     if taken.is_preview and taken.preview:
-        show(taken.preview.rstrip("\n"))
+        show(taken.preview.rstrip("\n"), revealed)
     for path in taken.applied:
         show(f"{_WORDS[taken.kind, taken.is_preview]}: {printable(path)}")
     if not taken.applied and not taken.failed:
@@ -70,6 +71,6 @@ def _show(taken: TakenBack) -> None:
         show(f"Left alone: {printable(failed.path)}: {failed.reason}")
         for conflict in failed.conflicts:
             lines = [*(f"    now  {line}" for line in conflict.ours), *(f"    then {line}" for line in conflict.theirs)]
-            show("\n".join([f"  line {conflict.line}:", *(line.rstrip("\n") for line in lines)]))
+            show("\n".join([f"  line {conflict.line}:", *(line.rstrip("\n") for line in lines)]), revealed)
     for note in taken.notes:
         show(f"Note: {note}")
