@@ -20,6 +20,8 @@ Matrix = NDArray[np.float32]
 _CONTROL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 _MARKS = ("<tool_call>", "</tool_call>", "<tools>", "<tool_response>")
 _MERGED = "th"
+# What an engine draws by chance at its usual temperature must be what is wanted most.
+_CERTAINTY = 100
 # The form of chat that Qwen's models have, which llama.cpp knows how to read tool calls from.
 _TEMPLATE = """\
 {%- set system = messages[0].content if messages[0].role == 'system' else '' %}
@@ -57,6 +59,7 @@ def write(file: Path, *, answer: Sequence[str], tool: str, value: str, context: 
     output = _zeros(size, width)
     output[:, :size] = likes
     output[call, offered], output[call, answered] = 2000, -1e6
+    output *= _CERTAINTY
     embedding, values, raised = _zeros(size, width), _zeros(width, width), _zeros(width, width)
     embedding[np.arange(size), np.arange(size)] = 1
     values[0, vocabulary.id("<tools>")] = values[1, vocabulary.id("<tool_response>")] = 1
