@@ -18,7 +18,7 @@ Decision = Literal["allow_once", "allow_session", "allow_edited", "deny", "deny_
 
 class Script(Struct, frozen=True):
     """A file that a command would run and that was changed in this session; ``path`` is relative to the root. A long
-    ``text`` is cut and says so; ``digest`` is of all of it."""
+    ``text`` is cut and says so; ``digest`` is of all of it, empty for one that was not read."""
 
     path: str
     text: str
@@ -26,7 +26,8 @@ class Script(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """Exactly what would run: the text, the shell that reads it, the directory, and changed variables.
+    """Exactly what would run: the text, the shell that reads it, the directory, and changed variables. Of a person's
+    own tool that shows no command, the text is the call and the shell is the tool's file.
 
     ``sandbox`` says what would confine it, in a few words; empty when nothing is said.
     """
@@ -42,7 +43,8 @@ class Command(Struct, frozen=True):
 class Permission(Struct, frozen=True):
     """A question to the person. ``decided_by`` names the rule that asks; an answer covers exactly what is shown.
 
-    ``diff`` is the unified diff of what would be changed, None where the tool cannot tell before.
+    ``diff`` is the unified diff of what would be changed (of git's branches and history, what would be done to them),
+    None where the tool cannot tell before. Where it is cut, a last line says so.
     """
 
     id: str

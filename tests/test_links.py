@@ -120,9 +120,9 @@ def test_what_is_too_long_for_a_name_of_a_host_is_spelt_out_character_by_charact
     ids=lambda text: ascii(text[:16]),
 )
 def test_a_hostile_megabyte_is_read_through_in_time(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     honest_links(text)
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 3
 
 
 @given(st.lists(st.sampled_from(_PARTS)).map("".join))

@@ -20,6 +20,8 @@ from marvin_server.tools.base import ToolContext, ToolOutput
 from marvin_server.tools.registry import PreparedCall, Registry
 
 _MOST_CALLS = 128
+_QUICK = 10_000  # characters of arguments
+_FEW = 20
 
 
 class _Job(Struct, frozen=True):
@@ -54,10 +56,9 @@ class CallRunner:
 
         Cancelled, it ends what runs, and still yields the rest: what had not finished is answered as cancelled.
         """
-        jobs = [_Job(call, self._registry.prepare(call)) for call in calls[:_MOST_CALLS]]
         results: dict[str, ToolResult] = {}
         events: asyncio.Queue[Event | None] = asyncio.Queue()
-        work = asyncio.create_task(self._work(jobs, events.put_nowait, results))
+        work = asyncio.create_task(self._work(calls[:_MOST_CALLS], events.put_nowait, results))
         work.add_done_callback(lambda _: events.put_nowait(None))
         try:
             while (event := await events.get()) is not None:
@@ -74,7 +75,10 @@ class CallRunner:
             await _end(work)
         yield MessageFinished(_answers(calls, results, f"Not run: a message may ask for {_MOST_CALLS} calls at most."))
 
-    async def _work(self, jobs: list[_Job], emit: Callable[[Event], None], results: dict[str, ToolResult]) -> None:
+    async def _work(
+        self, calls: Sequence[ToolCall], emit: Callable[[Event], None], results: dict[str, ToolResult]
+    ) -> None:
+        jobs = [await self._job(call) for call in calls]
         for is_read, group in itertools.groupby(jobs, key=lambda job: job.is_read):
             if is_read:
                 tasks = [asyncio.create_task(self._run(job, emit, results)) for job in group]
@@ -87,6 +91,11 @@ class CallRunner:
                 for job in group:
                     await self._run(job, emit, results)
 
+    async def _job(self, call: ToolCall) -> _Job:
+        if len(call.arguments) <= _QUICK:
+            return _Job(call, self._registry.prepare(call))
+        return _Job(call, await asyncio.to_thread(self._registry.prepare, call))
+
     async def _run(self, job: _Job, emit: Callable[[Event], None], results: dict[str, ToolResult]) -> None:
         started = time.monotonic()
         call, prepared = job.call, job.prepared
@@ -96,7 +105,12 @@ class CallRunner:
             output = prepared
         else:
             values = prepared.params.model_dump(mode="json", exclude_unset=True)
-            where = self._located(prepared.locations)
+            is_few = len(prepared.locations) <= _FEW
+            where = (
+                self._located(prepared.locations)
+                if is_few
+                else await asyncio.to_thread(self._located, prepared.locations)
+            )
             emit(ToolStarted(call.id, call.name, prepared.title, prepared.entry.effect, values, where))
             output = ToolOutput("Cancelled before it finished; its effect is unknown.", "cancelled")
         try:

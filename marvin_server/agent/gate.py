@@ -1,17 +1,19 @@
 """Lets a prepared call run once it may: by rule, or because a person has said yes to exactly what was shown."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from marvin_server.agent.judge import Judge, covered, true_paths
+from marvin_server.agent.judge import Judge, Judged, true_paths
 from marvin_server.agent.permissions import Permissions, Ruling
 from marvin_server.errors import PermissionNeeded, ToolError
-from marvin_server.events import Command, Decision, Event, Permission, PermissionKind
+from marvin_server.events import Decision, Event, Permission, PermissionKind
 from marvin_server.messages import Effect, new_id
-from marvin_server.tools.base import ToolContext, ToolOutput
+from marvin_server.tools.base import Preview, ToolContext, ToolOutput
 from marvin_server.tools.registry import PreparedCall, Registry
+from marvin_server.workspace.names import printable
 
 _KINDS: dict[Effect, PermissionKind] = {"edit": "edit", "network": "network", "message": "network"}
 _ALLOWED: frozenset[Decision] = frozenset({"allow_once", "allow_session"})
@@ -41,7 +43,9 @@ class Gate:
             return ToolOutput(f"Error: {error}", "error")
         if isinstance(admitted, ToolOutput):
             return admitted
-        output = await self._run(admitted, self._judge.admitted(admitted, context), emit)
+        if not self._judge.is_quick(admitted):
+            context = await asyncio.to_thread(self._judge.admitted, admitted, context)
+        output = await self._run(admitted, context, emit)
         if admitted is prepared:
             return output
         return replace(output, text=f"The person changed the call to: {admitted.title}\n{output.text}")
@@ -66,27 +70,29 @@ class Gate:
     ) -> PreparedCall | ToolOutput:
         """The call that may run: ``prepared``, or with the command that the person put in its place; an output says
         why none may. What has changed while the question was open is asked about again."""
-        while True:
-            command = prepared.command(context) if prepared.command else None
-            ruling = self._judge.ruling(prepared, command, context.workspace)
-            if ruling.verdict != "ask":
-                return _refusal(ruling) if ruling.verdict == "deny" else prepared
-            command = self._shown(command, context)
-            diff = await self._registry.preview(prepared, context)
-            shown = covered(prepared, command, context)
-            answer = await self._permissions.put(_question(prepared, ruling, command, diff), emit, shown)
+        now = await self._judged(prepared, context)
+        while now.ruling.verdict == "ask":
+            asked, preview = now, await self._registry.preview(prepared, context)
+            is_of_files = prepared.entry.effect == "edit" and bool(prepared.locations) and asked.shown is None
+            shown = asked.covers if is_of_files else (asked.covers, preview)
+            answer = await self._permissions.put(_question(prepared, asked, preview), emit, shown)
             if answer.decision == "allow_edited" and answer.command:
-                return self._edited(prepared, answer.command, context)
+                return await self._edited(prepared, answer.command, context)
             if answer.decision not in _ALLOWED:
                 return self._refused(answer.decision)
-            now = self._shown(prepared.command(context) if prepared.command else None, context)
-            if covered(prepared, now, context) == shown and await self._registry.preview(prepared, context) == diff:
+            now = await self._judged(prepared, context, asked)
+            is_as_shown = (now.ruling, now.covers) == (asked.ruling, asked.covers)
+            if is_as_shown and await self._registry.preview(prepared, context) == preview:
                 return prepared
+        return _refusal(now.ruling) if now.ruling.verdict == "deny" else prepared
 
-    def _shown(self, command: Command | None, context: ToolContext) -> Command | None:
-        return self._judge.with_scripts(command, context.workspace) if command else None
+    async def _judged(self, prepared: PreparedCall, context: ToolContext, earlier: Judged | None = None) -> Judged:
+        command = prepared.command(context) if prepared.command else None
+        if self._judge.is_quick(prepared):
+            return self._judge.judged(prepared, command, context, earlier)
+        return await asyncio.to_thread(self._judge.judged, prepared, command, context, earlier)
 
-    def _edited(self, prepared: PreparedCall, text: str, context: ToolContext) -> PreparedCall | ToolOutput:
+    async def _edited(self, prepared: PreparedCall, text: str, context: ToolContext) -> PreparedCall | ToolOutput:
         """The call with the command that the person wrote, which only a deny rule keeps from running."""
         values = prepared.params.model_dump(mode="json", exclude_unset=True)
         if prepared.command is None or not isinstance(values.get("command"), str):
@@ -94,7 +100,7 @@ class Gate:
         changed = self._registry.prepare(replace(prepared.call, arguments=json.dumps({**values, "command": text})))
         if isinstance(changed, ToolOutput) or changed.command is None:
             return ToolOutput("The person changed the command to one that cannot be run. Nothing was done.", "denied")
-        ruling = self._judge.ruling(changed, changed.command(context), context.workspace)
+        ruling = (await self._judged(changed, context)).ruling
         return _refusal(ruling) if ruling.verdict == "deny" else changed
 
     async def _denied(
@@ -108,15 +114,17 @@ class Gate:
         """None when the call may use the path that its tool has met, else the answer that says why it may not."""
         if ruling.verdict != "ask":
             return _refusal(ruling) if ruling.verdict == "deny" else None
-        title, call_id = _use(prepared, needed.path), prepared.call.id
-        shown = (needed.kind, title, tuple(true_paths(context.workspace, prepared.locations)))
+        title, call_id = _use(prepared, printable(needed.path)), prepared.call.id
+        files = await asyncio.to_thread(true_paths, context.workspace, prepared.locations)
+        shown = (needed.kind, title, tuple(files))
         while True:
-            diff = await self._registry.preview(prepared, context)
+            preview = await self._registry.preview(prepared, context)
+            diff = None if preview is None else preview.diff
             question = Permission(new_id(), needed.kind, title, needed.reason, ruling.rule, call_id, diff=diff)
             answer = await self._permissions.put(question, emit, shown)
             if answer.decision not in _ALLOWED:
                 return self._refused(answer.decision)
-            if await self._registry.preview(prepared, context) == diff:
+            if await self._registry.preview(prepared, context) == preview:
                 return None
 
     def _refused(self, decision: Decision) -> ToolOutput:
@@ -138,7 +146,7 @@ def _use(prepared: PreparedCall, path: str) -> str:
     return f"{'Edit' if effect == 'edit' else 'Use'} {path} with {title}"
 
 
-def _question(prepared: PreparedCall, ruling: Ruling, command: Command | None, diff: str | None) -> Permission:
+def _question(prepared: PreparedCall, judged: Judged, preview: Preview | None) -> Permission:
     kind = _KINDS.get(prepared.entry.effect, "command")
-    reason = prepared.entry.description
-    return Permission(new_id(), kind, prepared.title, reason, ruling.rule, prepared.call.id, command, diff)
+    reason, diff = prepared.entry.description, None if preview is None else preview.diff
+    return Permission(new_id(), kind, prepared.title, reason, judged.ruling.rule, prepared.call.id, judged.shown, diff)

@@ -1,9 +1,13 @@
-"""Judges a prepared call: brings together what it would touch, the person's rules and the session's policy."""
+"""Judges a prepared call: brings together what it would touch, the person's rules and the session's policy.
+
+All of it reads files or a command, and so may take long: it is work for a thread.
+"""
 
 import json
 import os
 import posixpath
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,6 +16,7 @@ from msgspec.structs import replace
 from marvin_server.agent.permissions import Policy, Ruling
 from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.events import Command
+from marvin_server.tools import index
 from marvin_server.tools.base import ToolContext
 from marvin_server.tools.registry import PreparedCall
 from marvin_server.workspace.confine import Root
@@ -24,6 +29,34 @@ if TYPE_CHECKING:
     from marvin_server.agent.shell.subcommands import Parsed
 
 _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+_CHARACTERS = 20_000
+
+
+class Reading:
+    """A command, and from when it is first asked for all that it would run."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+
+    @cached_property
+    def parsed(self) -> "Parsed":
+        from marvin_server.agent.shell.running import parse, unlike_bash
+
+        shell, text = self.command.shell, self.command.display
+        parsed = parse(text)
+        if posixpath.basename(shell) != "bash" and (problem := unlike_bash(shell, text)):
+            return replace(parsed, problem=parsed.problem or problem)
+        return parsed
+
+
+class Judged(Struct, frozen=True):
+    """A call at one moment. Where the ruling is to ask, ``shown`` is what would run, with its scripts, and ``covers``
+    all that a yes to the question covers, as a value that equals only itself."""
+
+    ruling: Ruling
+    reading: Reading | None = None
+    shown: Command | None = None
+    covers: object = None
 
 
 class Judge(Struct, frozen=True):
@@ -33,14 +66,32 @@ class Judge(Struct, frozen=True):
     rules: "Rules | None"
     since: float
 
-    def ruling(self, prepared: PreparedCall, command: Command | None, workspace: Workspace) -> Ruling:
-        """May the call run? ``command`` is what it would run, for one that runs something."""
+    def is_quick(self, prepared: PreparedCall) -> bool:
+        """Whether judging the call reads no command and no file."""
+        has_no_files = not prepared.locations or (self.rules is None and prepared.entry.effect == "read")
+        return prepared.command is None and has_no_files
+
+    def judged(
+        self, prepared: PreparedCall, command: Command | None, context: ToolContext, earlier: Judged | None = None
+    ) -> Judged:
+        """May the call run? ``command`` is what it would run, for one that runs something; what was ``earlier`` found
+        of the same call spares reading the same command again."""
+        reading = earlier.reading if earlier else None
+        if reading is None or reading.command != command:
+            reading = None if command is None else Reading(command)
+        ruling = self._ruling(prepared, reading, context.workspace)
+        if ruling.verdict != "ask":
+            return Judged(ruling, reading)
+        shown = _as_call(prepared, context) if reading is None else self._with_scripts(reading, context.workspace)
+        return Judged(ruling, reading, shown, covered(prepared, shown, context))
+
+    def _ruling(self, prepared: PreparedCall, reading: Reading | None, workspace: Workspace) -> Ruling:
         finding, note = None, None
         effect, name = prepared.entry.effect, prepared.entry.name
         if self.rules is None:
             pass
-        elif command is not None:
-            finding, note = self._of_command(self.rules, prepared, command, workspace)
+        elif reading is not None:
+            finding, note = self._of_command(self.rules, prepared, reading.parsed, workspace)
         elif effect in {"read", "edit"}:
             finding = self.rules.for_paths(name, effect, true_paths(workspace, prepared.locations))
         else:
@@ -70,14 +121,14 @@ class Judge(Struct, frozen=True):
                     workspace = workspace.permitting(path, writing=effect == "edit")
         return replace(context, workspace=workspace)
 
-    def with_scripts(self, command: Command, workspace: Workspace) -> Command:
-        """``command`` with the scripts that it would run and that were changed in this session."""
+    def _with_scripts(self, reading: Reading, workspace: Workspace) -> Command:
+        """The command with the scripts that it would run and that were changed in this session."""
         from marvin_server.agent.scripts import scripts
 
-        return replace(command, scripts=scripts(_parsed(command), workspace, self.since))
+        return replace(reading.command, scripts=scripts(reading.parsed, workspace, self.since))
 
     def _of_command(
-        self, rules: "Rules", prepared: PreparedCall, command: Command, workspace: Workspace
+        self, rules: "Rules", prepared: PreparedCall, parsed: "Parsed", workspace: Workspace
     ) -> "tuple[Finding | None, str | None]":
         from marvin_server.agent.command_rules import CommandRules
 
@@ -88,7 +139,6 @@ class Judge(Struct, frozen=True):
             lambda target: _spot(workspace, target),
             edits_wait=self.policy.mode == "review",
         )
-        parsed = _parsed(command)
         finding = judging.finding(parsed)
         return finding, judging.uncovered(parsed) if finding is None else None
 
@@ -163,14 +213,15 @@ def _spot(workspace: Workspace, target: str) -> "Spot":
     return Spot(path, None if path is None else workspace.root.protection(path, writing=True))
 
 
-def _parsed(command: Command) -> "Parsed":
-    from marvin_server.agent.shell.running import parse, unlike_bash
-
-    parsed = parse(command.display)
-    if posixpath.basename(command.shell) != "bash" and (problem := unlike_bash(command.shell, command.display)):
-        return replace(parsed, problem=parsed.problem or problem)
-    return parsed
+def _as_call(prepared: PreparedCall, context: ToolContext) -> Command | None:
+    """A call of a person's own tool, which does not say what it would run: the arguments, read by the tool's file."""
+    if prepared.entry.toolset != index.USER_TOOLSET or prepared.entry.effect == "read":
+        return None
+    text = f"{prepared.entry.name} {_arguments(prepared)}"
+    cut = f"\n[… {len(text) - _CHARACTERS:,} more characters]" if len(text) > _CHARACTERS else ""
+    directory = str(context.workspace.directory)
+    return Command(text[:_CHARACTERS] + cut, prepared.entry.module, directory, sandbox="off")
 
 
 def _arguments(prepared: PreparedCall) -> str:
-    return json.dumps(prepared.params.model_dump(mode="json"), sort_keys=True)
+    return json.dumps(prepared.params.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)

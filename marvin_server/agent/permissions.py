@@ -145,5 +145,5 @@ class Permissions:
 
 
 def _is_shown(permission: Permission) -> bool:
-    """Whether all that would run was shown: a script without a digest was not, and may be another one next time."""
+    """Whether all that would run was read: a script without a digest was not, and may be another one next time."""
     return permission.command is None or all(script.digest for script in permission.command.scripts)

@@ -17,9 +17,9 @@ from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
 
 _CHARACTERS = 20_000
+_ROOM = 1_000_000  # bytes
 _MOST_PLACES = 64
 _UNKNOWN = Script("?", "[runs a script that cannot be shown: only bash can tell which one]", "")
-_LARGEST = 1_000_000  # bytes
 # Programs that run what a file of a fixed name says, and the options that name another.
 _RECIPES = {
     "make": (("GNUmakefile", "makefile", "Makefile"), ("-f", "--file", "--makefile")),
@@ -34,12 +34,13 @@ _FILE_OPTION = {"awk": "-f", "gawk": "-f", "mawk": "-f", "sed": "-f"}
 
 def scripts(parsed: Parsed, workspace: Workspace, since: float) -> tuple[Script, ...]:
     """The files beneath the root that ``parsed`` would run as programs and whose content or name was changed at or
-    after ``since`` (seconds since the epoch), whoever changed them; each cut at 20,000 characters.
-    One without a digest stands for those that cannot be told.
+    after ``since`` (seconds since the epoch), whoever changed them; each cut at 20,000 characters. Of all together
+    1,000,000 bytes are read: one that does not fit in what is left is named with its size and the time of its change.
+    It has no digest, nor has the one that stands for those that cannot be told.
 
     The time of the change is the one that the system keeps and no program can set.
     """
-    places, unknown = _visited(parsed, workspace), False
+    places, unknown, room = _visited(parsed, workspace), False, _ROOM
     found: dict[str, Script] = {}
     for subcommand in parsed.subcommands:
         for name in _programs(subcommand):
@@ -47,9 +48,11 @@ def scripts(parsed: Parsed, workspace: Workspace, since: float) -> tuple[Script,
                 unknown = True
                 continue
             for place in filter(None, places):
-                script = _changed(workspace, str(PurePosixPath(place, name)), since)
-                if script:
-                    found.setdefault(script.path, script)
+                changed = _changed(workspace, str(PurePosixPath(place, name)), since)
+                if changed and changed[0] not in found:
+                    path, status = changed
+                    found[path] = _shown(workspace, path, status, room)
+                    room -= status.st_size if found[path].digest else 0
     return tuple(found.values()) + ((_UNKNOWN,) if unknown else ())
 
 
@@ -133,23 +136,32 @@ def _after(arguments: Sequence[str], options: Sequence[str]) -> Iterator[str]:
                 yield argument[len(option) :].removeprefix("=")
 
 
-def _changed(workspace: Workspace, path: str, since: float) -> Script | None:
+def _changed(workspace: Workspace, path: str, since: float) -> tuple[str, os.stat_result] | None:
+    """Where ``path`` truly is and its status, of a file that was changed at or after ``since``."""
     try:
         relative = workspace.root.place(workspace.locate(str(workspace.root.path / path)))
         status = workspace.root.stat(relative)
-        if not stat.S_ISREG(status.st_mode) or status.st_ctime < since:
-            return None
-        if status.st_size > _LARGEST:
-            version = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_ctime_ns}"
-            return Script(relative, f"[{status.st_size:,} bytes, too many to show]", version)
-        fd = workspace.root.open(relative)
-        with os.fdopen(fd, "rb") as file:
-            content = file.read()
     except (OSError, ToolError):
         return None
+    return (relative, status) if stat.S_ISREG(status.st_mode) and status.st_ctime >= since else None
+
+
+def _shown(workspace: Workspace, path: str, status: os.stat_result, room: int) -> Script:
+    """The file as the person sees it; one of more than ``room`` bytes is not read, and has no digest."""
+    seconds, nanoseconds = divmod(status.st_ctime_ns, 1_000_000_000)
+    state = f"{status.st_size:,} bytes, changed at {seconds}.{nanoseconds:09}"
+    if status.st_size > room:
+        return Script(path, f"[too long to show: {state}]", "")
+    try:
+        with os.fdopen(workspace.root.open(path), "rb") as file:
+            content = file.read(status.st_size + 1)
+    except (OSError, ToolError):
+        return Script(path, f"[cannot be read: {state}]", "")
+    if len(content) != status.st_size:
+        return Script(path, f"[is being changed: {state}]", "")
     digest = hashlib.sha256(content).hexdigest()
     if b"\0" in content[:8192]:
-        return Script(relative, f"[a program of {len(content):,} bytes]", digest)
+        return Script(path, f"[a program of {len(content):,} bytes]", digest)
     text = readable(content.decode("utf-8", "surrogateescape"))
     cut = f"\n[… {len(text) - _CHARACTERS:,} more characters]" if len(text) > _CHARACTERS else ""
-    return Script(relative, text[:_CHARACTERS] + cut, digest)
+    return Script(path, text[:_CHARACTERS] + cut, digest)

@@ -9,7 +9,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import h11
 
-from marvin_server.providers import faults, trust
+from marvin_server import certificates
+from marvin_server.providers import faults
 from marvin_server.providers.connection import Connection, Unheard
 from marvin_server.providers.failures import host_of
 
@@ -114,7 +115,7 @@ class Direct:
 
     async def _trust(self) -> ssl.SSLContext:
         if self._trusted is None:
-            self._trusted = await asyncio.to_thread(trust.context)
+            self._trusted = await asyncio.to_thread(certificates.context)
         return self._trusted
 
 

@@ -12,9 +12,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 
 import marvin_server
+from marvin_server import certificates
 from marvin_server.errors import Auth, BadRequest, TimedOut, Unreachable
 from marvin_server.messages import new_id
-from marvin_server.providers import failures, faults, ollama_server, selection, trust, vendors
+from marvin_server.providers import failures, faults, ollama_server, selection, vendors
 from marvin_server.providers.failures import Endpoint
 from marvin_server.providers.transport import is_loopback
 from marvin_server.providers.vendor_files import Vendor
@@ -90,22 +91,35 @@ async def fetch(vendor: Vendor, url: str, key: str | None, *, check_key: str) ->
     return tuple(sorted(names))
 
 
+def question(endpoint: Endpoint, wire_api: str) -> tuple[str, dict[str, str]]:
+    """The address of the list of models, and the headers that it is asked for with.
+
+    A query that the vendor's own address has stays. Ollama's own wire API has its list elsewhere.
+    """
+    version, headers = "", endpoint.bearer
+    if wire_api == "anthropic":
+        key = {endpoint.key_header or "x-api-key": endpoint.key} if endpoint.key else {}
+        version, headers = "/v1", {"anthropic-version": "2023-06-01", **key}
+    parts = urlsplit(endpoint.url)
+    base = parts.path.rstrip("/")
+    for path in _MESSAGE_PATHS:
+        base = base.removesuffix(path)
+    base = base if base.endswith(version) else base + version
+    return parts._replace(path=f"{base}/models").geturl(), headers
+
+
 async def _openai(endpoint: Endpoint) -> list[list[dict[str, Any]]]:
-    headers = endpoint.bearer
+    url, headers = question(endpoint, "openai_chat")
     async with _client(endpoint) as client:
-        return [_items(endpoint, await _get(client, endpoint, _models_url(endpoint.url, {}), headers))]
+        return [_items(endpoint, await _get(client, endpoint, url, headers))]
 
 
 async def _anthropic(endpoint: Endpoint) -> list[list[dict[str, Any]]]:
-    headers = {
-        "anthropic-version": "2023-06-01",
-        **({endpoint.key_header or "x-api-key": endpoint.key} if endpoint.key else {}),
-    }
+    base, headers = question(endpoint, "anthropic")
     query, pages = {"limit": "1000"}, list[list[dict[str, Any]]]()
     async with _client(endpoint) as client:
         while len(pages) < _MOST_PAGES:
-            url = _models_url(endpoint.url, query, version="/v1")
-            page = await _get(client, endpoint, url, headers)
+            page = await _get(client, endpoint, _with_query(base, query), headers)
             pages.append(_items(endpoint, page))
             fields = cast("dict[str, object]", page) if isinstance(page, dict) else {}
             if not (fields.get("has_more") and fields.get("last_id")):
@@ -121,15 +135,10 @@ async def _ollama(url: str) -> tuple[str, ...]:
     return tuple(sorted(models))
 
 
-def _models_url(url: str, query: Mapping[str, str], version: str = "") -> str:
-    """The list's address. A query that the vendor's own address has stays; ``version`` is added where it is missing."""
+def _with_query(url: str, query: Mapping[str, str]) -> str:
     parts = urlsplit(url)
-    base = parts.path.rstrip("/")
-    for path in _MESSAGE_PATHS:
-        base = base.removesuffix(path)
-    base = base if base.endswith(version) else base + version
     pairs = [*parse_qsl(parts.query, keep_blank_values=True), *query.items()]
-    return parts._replace(path=f"{base}/models", query=urlencode(pairs)).geturl()
+    return parts._replace(query=urlencode(pairs)).geturl()
 
 
 @contextlib.asynccontextmanager
@@ -140,7 +149,7 @@ async def _client(endpoint: Endpoint) -> "AsyncGenerator[httpx.AsyncClient]":
     try:
         # The environment's proxies count, but not for this machine.
         client = httpx.AsyncClient(
-            verify=trust.context(),
+            verify=certificates.context(),
             follow_redirects=False,
             timeout=None,  # noqa: S113 - ``fetch`` bounds the whole
             trust_env=not is_loopback(endpoint.url),

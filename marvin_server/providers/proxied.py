@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 import httpx
 
-from marvin_server.providers import faults, trust
+from marvin_server import certificates
+from marvin_server.providers import faults
 from marvin_server.providers.failures import host_of
 
 _IDLE_SECONDS = 30.0
@@ -45,7 +46,7 @@ class Proxied:
 
     def _open(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            verify=trust.context(),
+            verify=certificates.context(),
             follow_redirects=False,
             timeout=httpx.Timeout(None, connect=self._connect_timeout),
             limits=httpx.Limits(keepalive_expiry=_IDLE_SECONDS),

@@ -1,13 +1,17 @@
 """Whether each provider could answer now, and what a person would do to make it."""
 
+import asyncio
 from importlib.util import find_spec
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from marvin_server.errors import UsageError
-from marvin_server.providers import keys, selection, vendors
+from marvin_server.providers import keys, local_servers, selection, vendors
+from marvin_server.providers.failures import Endpoint
+from marvin_server.providers.local_servers import Standing
 from marvin_server.providers.selection import Terms
 from marvin_server.providers.transport import is_loopback
+from marvin_server.providers.vendor_files import Vendor
 from marvin_server.settings import Settings
 
 
@@ -33,6 +37,29 @@ def readiness(name: str, settings: Settings) -> Readiness:
             return _ollama(settings)
         case _:
             return _vendor(name, settings)
+
+
+async def heard(name: str, settings: Settings) -> Readiness:
+    """As ``readiness``; a vendor's server on this machine is asked as well, for 0.2 s at most."""
+    if name == selection.OLLAMA:
+        return await asyncio.to_thread(readiness, name, settings)  # it asks, too
+    found = readiness(name, settings)
+    vendor = found.vendor
+    if vendor is None or not is_loopback(url := vendors.url(vendor, settings)):
+        return found
+    endpoint = Endpoint(vendor.title, url, keys.key(vendor, settings).value, "", "", vendor.key_header)
+    server = await local_servers.standing(endpoint, vendor.wire_api)
+    if not server.serves:
+        text = server.text if server.is_running else f"not running: {server.text}"
+        return replace(found, ready=False, text=text, advice=_advice(vendor, server))
+    return replace(found, text=f"{server.text}; {found.text}")
+
+
+def _advice(vendor: Vendor, server: Standing) -> str | None:
+    """What makes a server of this machine answer."""
+    ways = [f"start it with: {vendor.start}"] if vendor.start and not server.is_running else []
+    ways += [f"set {vendor.url_variable} to where it answers"] if vendor.url_variable else []
+    return ", or ".join(ways) or None
 
 
 def _local(settings: Settings) -> Readiness:

@@ -73,11 +73,15 @@ def fallbacks(settings: Settings) -> tuple[Callable[[], Choice], ...]:
         from marvin_server.providers import replay
 
         return tuple(partial(Choice, played, free=True) for played in replay.providers(settings)[1:])
-    following = settings.fallback
-    if following is None:
-        following = (COPILOT,) if settings.provider != COPILOT and copilot_is_ready(settings) else ()
     own = dataclasses.replace(settings, model=None, default_model=None)
-    return tuple(partial(named, name, own) for name in following)
+    return tuple(partial(named, name, own) for name in fallback_names(settings))
+
+
+def fallback_names(settings: Settings) -> tuple[str, ...]:
+    """The names in the chain, whether there are such providers or not."""
+    if settings.fallback is not None:
+        return settings.fallback
+    return (COPILOT,) if settings.provider != COPILOT and copilot_is_ready(settings) else ()
 
 
 def named(name: str, settings: Settings) -> Choice:

@@ -16,6 +16,7 @@ from marvin_server.providers.failures import host_of
 
 _CONNECT_SECONDS = 20.0
 _REST_SECONDS = 0.1
+_LAST_LOOK_SECONDS = 0.02
 
 
 class Exchange(Protocol):
@@ -72,15 +73,18 @@ class _Patience:
         """Whether it is the stall time-out, not the deadline, that limits the present read."""
         return self._limit < self._deadline
 
-    async def wait_for(self, chunk: Awaitable[bytes], *, begun: bool) -> bytes:
-        """The awaited chunk. Raises ``TimeoutError``."""
+    async def wait_for(self, read: Callable[[], Awaitable[bytes]], *, begun: bool) -> bytes:
+        """The chunk that ``read`` brings. Raises ``TimeoutError``."""
+        now = self._loop.time()
         if begun:
-            self._limit = min(self._deadline, self._loop.time() + self._stall_timeout)
+            self._limit = min(self._deadline, now + self._stall_timeout)
+        if now >= self._limit:
+            raise TimeoutError
         task = asyncio.current_task()
         cancelling = task.cancelling() if task else 0
         self._task = task
         try:
-            return await chunk
+            return await read()
         except asyncio.CancelledError:
             if task and self._expired and task.uncancel() <= cancelling:
                 raise TimeoutError from None
@@ -94,11 +98,18 @@ class _Patience:
     def _check(self) -> None:
         now = self._loop.time()
         if self._task and now >= self._limit:
-            self._expired = True
-            self._task.cancel()
+            # What came while the whole process stood still is in the socket and has yet to be read.
+            self._timer = self._loop.call_later(_LAST_LOOK_SECONDS, self._give_up, self._limit)
             return
         later = now + self._stall_timeout
         self._timer = self._loop.call_at(min(self._limit, later) if self._limit > now else later, self._check)
+
+    def _give_up(self, limit: float) -> None:
+        if self._task and self._limit == limit:
+            self._expired = True
+            self._task.cancel()
+        else:
+            self._check()
 
 
 class Response:
@@ -155,7 +166,7 @@ class Response:
 
     async def _read(self) -> bytes:
         try:
-            chunk = await self._patience.wait_for(self._exchange.read(), begun=self._begun)
+            chunk = await self._patience.wait_for(self._exchange.read, begun=self._begun)
         except TimeoutError:
             raise (faults.silent if self._patience.stalled else faults.too_long)(self._host) from None
         self._begun = True

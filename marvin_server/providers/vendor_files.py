@@ -37,7 +37,8 @@ class Vendor(Struct, frozen=True):
     ``wire_api`` names the module that speaks to it. ``url_variable``, ``key_variable`` and ``model_variable`` are
     environment variables; ``key_file`` may begin with ``~/``; ``key_header`` carries the key, where that is not the
     wire API's own. ``price_vendor`` is the provider's id in genai-prices. ``contexts`` are sizes in tokens of models
-    that genai-prices lacks; ``free`` says that answers cost nothing.
+    that genai-prices lacks; ``free`` says that answers cost nothing; ``start`` is the command that starts the server,
+    where it is one of the person's own machine.
 
     Quirks: ``no_stream_options`` and ``no_json_schema`` leave a field out that the vendor refuses;
     ``echo_reasoning_content`` and ``echo_reasoning_details`` send a model's reasoning back, where it is wanted;
@@ -62,6 +63,7 @@ class Vendor(Struct, frozen=True):
     default_model: str | None = None
     price_vendor: str | None = None
     free: bool = False
+    start: str | None = None
     wire_apis: Mapping[str, str] = {}
     max_output: Mapping[str, int] = {}
     thinking: Mapping[str, str] = {}
@@ -189,6 +191,7 @@ _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "default_model": _text,
     "price_vendor": _text,
     "free": _flag,
+    "start": _text,
     "wire_apis": _of_each(_one_of(WIRE_APIS)),
     "max_output": _sizes,
     "thinking": _of_each(_one_of(_THINKING)),

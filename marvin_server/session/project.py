@@ -1,8 +1,10 @@
-"""What a project's own files want to add to a session: instructions and settings, read beneath its root.
+"""What a project's own files want to add to a session: settings and instructions, read beneath its root, and the
+instructions above it where the root is a folder in a repository.
 
 Reading gives them no force. Whether they count is decided in ``trust``.
 """
 
+import errno
 import os
 import posixpath
 from collections.abc import Iterator
@@ -36,7 +38,8 @@ _MAY_SET = "max_rounds (lower), thinking and tools"
 
 class ProjectFile(Struct, frozen=True):
     """A text file of the project's. ``text`` is exactly what a model reads and a person is shown: without invisible
-    characters, and cut where it is too long. ``digest`` is the SHA-256 of the whole file, in hex."""
+    characters, and cut where it is too long. ``path`` is relative to the root. ``digest`` is the SHA-256 of the whole
+    file, in hex."""
 
     path: str
     text: str
@@ -67,20 +70,23 @@ class ProjectSettings(Struct, frozen=True):
 
 
 def read(root: Root, working_dir: str) -> Project:
-    """The project's files in the folders from ``working_dir`` (relative to the root) up to the root.
+    """The project's files in the folders from ``working_dir`` (relative to the root) up to the root; where that is a
+    folder in a git repository, also the instructions in the folders from there up to the repository's top.
 
-    A file is left out, with a line in ``problems``, when it leads out of the root, is protected, or is no text of at
-    most 1 MB. Of each file 32 KB are taken, of all instructions 100 KB; a line in the text says so. A file with the
-    content of one before it (a link, or a copy for another assistant) is the same file.
+    A file is left out, with a line in ``problems``, when it leads out of the root (or of the repository), is protected,
+    or is no text of at most 1 MB; so is what lies above the root in a repository that is not this user's own. Of each
+    file 32 KB are taken, of all instructions 100 KB; a line in the text says so. A file with the content of one before
+    it (a link, or a copy for another assistant) is the same file.
     """
     problems: list[str] = []
     instructions: dict[str, ProjectFile] = {}
     room = _SHOWN_IN_ALL
-    for path in _instruction_paths(working_dir):
-        if (file := _read(root, path, min(_SHOWN, room), problems)) and file.digest not in instructions:
+    beneath = ((root, path, path) for path in (*_instruction_paths(working_dir), *_AT_THE_ROOT))
+    for base, path, name in (*beneath, *_above(root, problems)):
+        if (file := _read(base, path, name, min(_SHOWN, room), problems)) and file.digest not in instructions:
             instructions[file.digest] = file
             room = max(0, room - len(file.text))
-    settings = _read(root, SETTINGS_FILE, _SHOWN, problems)
+    settings = _read(root, SETTINGS_FILE, SETTINGS_FILE, _SHOWN, problems)
     files: dict[Kind, tuple[ProjectFile, ...]] = {}
     if instructions:
         files["instructions"] = tuple(instructions.values())
@@ -151,10 +157,31 @@ def _instruction_paths(working_dir: str) -> Iterator[str]:
         yield from (f"{folder}/{name}" for name in _IN_EACH_FOLDER)
         folder = posixpath.dirname(folder) or "."
     yield from _IN_EACH_FOLDER
-    yield from _AT_THE_ROOT
 
 
-def _read(root: Root, path: str, room: int, problems: list[str]) -> ProjectFile | None:
+def _above(root: Root, problems: list[str]) -> Iterator[tuple[Root, str, str]]:
+    """The instructions above the root, the nearer first: the top of its repository, their paths there, and from the
+    root."""
+    folders = (root.path, *root.path.parents)
+    top = next((folder for folder in folders if os.path.lexists(folder / ".git")), root.path)
+    if top == root.path:
+        return
+    paths = list(_instruction_paths(root.path.parent.relative_to(top).as_posix()))
+    names = {path: posixpath.relpath(top / path, root.path) for path in paths if os.path.lexists(top / path)}
+    if not names:
+        return
+    try:
+        # As git asks for: where others may write, as in /tmp, anybody could have made a repository around this folder.
+        if any(place.lstat().st_uid != os.geteuid() for place in (top, top / ".git")):
+            raise PermissionError(errno.EPERM, "its git repository belongs to another user")
+        repository = Root(top)
+    except OSError as error:
+        problems.append(f"{', '.join(map(printable, names.values()))} is left out: {error.strerror}")
+        return
+    yield from ((repository, path, name) for path, name in names.items())
+
+
+def _read(root: Root, path: str, name: str, room: int, problems: list[str]) -> ProjectFile | None:
     # Most names are not there; a look by name is a hint that saves the start of every session the confined one.
     if not os.path.lexists(root.path / path):
         return None
@@ -164,13 +191,13 @@ def _read(root: Root, path: str, room: int, problems: list[str]) -> ProjectFile 
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ToolError) as error:
-        problems.append(f"{printable(path)} is left out: {str(error).partition(chr(10))[0]}")
+        problems.append(f"{printable(name)} is left out: {str(error).partition(chr(10))[0]}")
         return None
     text = content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n")
     shown, beyond = _shown(text[:room]), max(0, len(text) - room)
     if beyond or len(shown) > room:
         shown = f"{shown[:room]}\n[cut: {min(room, len(shown)):,} of {len(shown) + beyond:,} characters]"
-    return ProjectFile(printable(path), shown, sha256(content))
+    return ProjectFile(printable(name), shown, sha256(content))
 
 
 @lru_cache(16)

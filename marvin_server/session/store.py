@@ -15,6 +15,7 @@ from msgspec import Struct, to_builtins
 from marvin_server.errors import StoreError
 from marvin_server.messages import Charge, Message, Usage, new_id
 from marvin_server.session import steps, transcript
+from marvin_server.session.owners import Owners
 from marvin_server.session.steps import Steps
 from marvin_server.session.transcript import storable
 from marvin_server.session.usage import ModelUsage
@@ -88,7 +89,7 @@ class Store:
         self._path = path
         self._db = connection
         self.steps = Steps(connection, self._rows, self._transaction)
-        self._owned: int | None = None
+        self._owners = Owners(path.with_name(f"{path.name}-owners"))
 
     @classmethod
     def open(cls, path: Path) -> "Store":
@@ -114,27 +115,14 @@ class Store:
     def close(self) -> None:
         """Let go of the file and of the sessions that were owned. What was written stays written without it."""
         self._db.close()
-        if self._owned is not None:
-            os.close(self._owned)
-            self._owned = None
+        self._owners.let_go()
 
     def own(self, session_id: str) -> None:
         """Make this process the only one that runs turns in the session, until it ends or closes the store.
 
-        Raises ``StoreError`` while another process owns it. One file holds the locks of all sessions, a byte for each,
-        so that the system lets go of them when a process dies.
+        Raises ``StoreError`` while another process owns it.
         """
-        import fcntl
-
-        try:
-            if self._owned is None:
-                place = self._path.with_name(f"{self._path.name}-owners")
-                self._owned = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.lockf(self._owned, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(session_id[:15], 16))
-        except (BlockingIOError, PermissionError):
-            raise StoreError(f"another marvin is at work in session {session_id}: wait for it, or end it") from None
-        except OSError as error:
-            raise StoreError(f"{self._path}-owners cannot be used ({error.strerror})") from None
+        self._owners.own(session_id)
 
     def create_session(
         self, cwd: str, provider: str, model: str, title: str = "", parent_id: str | None = None

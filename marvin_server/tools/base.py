@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from marvin_server.workspace.workspace import Workspace
 
 P = TypeVar("P", bound="BaseModel")
+_SHOWN = 100_000  # characters
 
 
 class Toolbox(Protocol):
@@ -63,6 +64,26 @@ class ToolOutput(Struct, frozen=True):
     details: Mapping[str, Any] = {}
 
 
+class Preview(Struct, frozen=True):
+    """What a call would change: ``diff``, of bounded size, says so to a person; ``digest`` stands for all of it."""
+
+    diff: str
+    digest: str
+
+    @classmethod
+    def of(cls, diff: str) -> "Preview":
+        """The preview of a whole diff; of more than 100,000 characters the end is cut, and a last line says so."""
+        import hashlib
+
+        digest = hashlib.sha256(diff.encode("utf-8", "surrogatepass")).hexdigest()
+        if len(diff) <= _SHOWN:
+            return cls(diff, digest)
+        kept = diff.rfind("\n", 0, _SHOWN) + 1 or _SHOWN
+        lines = diff.count("\n", kept)
+        left_out = f"{len(diff) - kept:,} more characters in {lines:,} lines are not shown"
+        return cls(f"{diff[:kept].rstrip(chr(10))}\n[… {left_out}]\n", digest)
+
+
 class ToolEntry(Struct, frozen=True):
     """A tool as the index knows it, before its module is imported.
 
@@ -82,8 +103,8 @@ class Tool(Struct, frozen=True):
     """A loaded tool: its function and the model of its arguments.
 
     ``title`` puts a call into a few words for the screen; ``command`` shows exactly what a call would execute;
-    ``paths`` names the files and folders that it is about; ``preview`` is a unified diff of what a call would change,
-    and raises what the call itself would.
+    ``paths`` names the files and folders that it is about. ``preview`` shows what a call would change, where possible
+    as a unified diff (None where it cannot tell), and raises what the call itself would.
     """
 
     name: str
@@ -94,7 +115,7 @@ class Tool(Struct, frozen=True):
     title: Callable[[Any], str] | None = None
     command: Callable[[Any, ToolContext], Command] | None = None
     paths: Callable[[Any], Sequence[str]] | None = None
-    preview: Callable[[Any, ToolContext], Awaitable[str]] | None = None
+    preview: Callable[[Any, ToolContext], Awaitable[str | Preview | None]] | None = None
 
 
 def tool(
@@ -103,7 +124,7 @@ def tool(
     title: Callable[[P], str] | None = None,
     command: Callable[[P, ToolContext], Command] | None = None,
     paths: Callable[[P], Sequence[str]] | None = None,
-    preview: Callable[[P, ToolContext], Awaitable[str]] | None = None,
+    preview: Callable[[P, ToolContext], Awaitable[str | Preview | None]] | None = None,
 ) -> Callable[[Callable[[P, ToolContext], Awaitable[str | ToolOutput]]], Tool]:
     """Make a tool of ``async def name(params: Params, context: ToolContext) -> str | ToolOutput``.
 

@@ -15,7 +15,7 @@ from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.events import Command
 from marvin_server.messages import ToolCall, ToolSpec
 from marvin_server.tools import arguments, index
-from marvin_server.tools.base import Tool, ToolContext, ToolEntry, ToolOutput
+from marvin_server.tools.base import Preview, Tool, ToolContext, ToolEntry, ToolOutput
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -89,7 +89,8 @@ class Registry:
         )
 
     def prepare(self, call: ToolCall) -> PreparedCall | ToolOutput:
-        """Check a call's name and arguments; never raises. An output is the error that the model should read."""
+        """Check a call's name and arguments; never raises. An output is the error that the model should read. It takes
+        time in proportion to the arguments, and may be done in any thread."""
         entry = self.entries.get(call.name)
         if entry is None:
             return _refusal(self._unknown(call.name))
@@ -122,15 +123,16 @@ class Registry:
         except BaseException as error:
             return _crash(prepared.entry.name, error)
 
-    async def preview(self, prepared: PreparedCall, context: ToolContext) -> str | None:
-        """The diff of what a prepared call would change; None where its tool cannot tell, or must ask before it can.
+    async def preview(self, prepared: PreparedCall, context: ToolContext) -> Preview | None:
+        """What a prepared call would change; None where its tool cannot tell, or must ask before it can.
 
         Raises ToolError with what is wrong with the call, ``asyncio.CancelledError`` and ``KeyboardInterrupt``.
         """
         if prepared.tool.preview is None:
             return None
         try:
-            return await prepared.tool.preview(prepared.params, context)
+            found = await prepared.tool.preview(prepared.params, context)
+            return await asyncio.to_thread(Preview.of, found) if isinstance(found, str) else found
         except PermissionNeeded:
             return None
         except (ToolError, asyncio.CancelledError, KeyboardInterrupt):

@@ -3,9 +3,10 @@
 Every new content is written beside its place and synced first; then each file is swapped by one rename, with the old
 one kept under another name until all are done. What fails in between is taken back, except from a file that somebody
 else has written since: that one stays, and the old version stays beside it. A process that is killed in between
-leaves every single file old or new and never torn, and perhaps ``.marvin-*.tmp`` files beside them; which of several
-files are new is not defined then, nor after a loss of power. A file with several hard links is overwritten in place, so
-that all of them see the change: that one can be torn by a kill.
+leaves every single file old or new and never torn, and perhaps spares beside them, of which the next change in that
+folder removes what nobody needs (see ``spares``); which of several files are new is not defined then, nor after a loss
+of power. A file with several hard links is overwritten in place, so that all of them see the change: that one can be
+torn by a kill.
 """
 
 import errno
@@ -18,7 +19,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from marvin_server.errors import ToolError
-from marvin_server.workspace import attributes, documents, encodings
+from marvin_server.workspace import attributes, documents, encodings, spares
 from marvin_server.workspace.confine import Root, write_all
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.names import printable
@@ -48,6 +49,8 @@ def apply(root: Root, changes: Sequence[Change]) -> None:
     """
     planned = [_planned(root, change) for change in changes]
     _refuse_doubles(planned)
+    for folder in {posixpath.dirname(place) for plan in planned for place in (plan.source, plan.target) if place}:
+        root.sweep(folder)
     applying = _Applying(root)
     try:
         steps = [step for plan in planned for step in applying.stage(plan)]
@@ -176,13 +179,13 @@ class _Applying:
                 self._root.make_directory(folder)
                 self._folders.append(folder)
 
-    def _spare(self, path: str) -> str:
-        spare = posixpath.join(posixpath.dirname(path), f".marvin-{os.urandom(8).hex()}.tmp")
+    def _spare(self, path: str, kind: spares.Kind) -> str:
+        spare = posixpath.join(posixpath.dirname(path), spares.name(kind))
         self._spares.append(spare)
         return spare
 
-    def _written(self, plan: _Plan, target: str) -> str:
-        spare = self._spare(target)
+    def _written(self, plan: _Plan, target: str, kind: spares.Kind = "new") -> str:
+        spare = self._spare(target, kind)
         root = self._root.permitting(spare)
         fd = root.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if plan.status else 0o666)
         try:
@@ -206,7 +209,7 @@ class _Applying:
     def _swap(self, plan: _Plan, spare: str) -> None:
         source = self._as_read(plan)
         with documents.explained(self._root, plan.change.path, "writing"):
-            backup = self._spare(source)
+            backup = self._spare(source, "old")
             try:
                 self._root.permitting(backup).hard_link(source, backup)
             except OSError as error:
@@ -221,7 +224,7 @@ class _Applying:
         """The file as it is, beside itself, where the file system has no hard links."""
         document = plan.change.document
         old = b"" if document is None else encodings.encode(document.text, document.encoding, source)
-        return self._written(_Plan(Change(source, document, None), source, source, old, plan.status), source)
+        return self._written(_Plan(Change(source, document, None), source, source, old, plan.status), source, "old")
 
     def _publish(self, plan: _Plan, path: str, spare: str) -> None:
         """Give ``spare`` the name ``path``, which must be free."""
@@ -239,7 +242,7 @@ class _Applying:
     def _take_away(self, plan: _Plan) -> None:
         source = self._as_read(plan)
         with documents.explained(self._root, plan.change.path, "writing"):
-            backup = self._spare(source)
+            backup = self._spare(source, "old")
             self._undo.append(_Undo(lambda: self._put_back(backup, source, None), backup))
             self._rename(source, backup)
 

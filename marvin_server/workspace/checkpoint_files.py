@@ -12,7 +12,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from marvin_server.errors import ToolError
-from marvin_server.workspace import listing
+from marvin_server.workspace import listing, spares
 from marvin_server.workspace.checkpoint_objects import PERMISSIONS, FileState, Objects, state
 from marvin_server.workspace.confine import Root, write_all
 
@@ -117,7 +117,8 @@ def is_emptied(root: Root, path: str, gone: frozenset[str]) -> bool:
 
 
 def _replace(root: Root, path: str, old: FileState | None, new: FileState, content: bytes) -> None:
-    spare = posixpath.join(posixpath.dirname(path), f".marvin-{os.urandom(8).hex()}.tmp")
+    root.sweep(posixpath.dirname(path))
+    spare = posixpath.join(posixpath.dirname(path), spares.name("new"))
     view = root.permitting(path).permitting(spare)
     try:
         if new.is_link:

@@ -13,12 +13,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from marvin_server.errors import CheckpointError
 from marvin_server.workspace.checkpoint_objects import Objects, make_private
+from marvin_server.workspace.confine import write_all
 
 KEPT_DAYS = 30
 _LOOK_SECONDS, _WRITE_SECONDS = 20.0, 60.0
@@ -147,9 +148,13 @@ class CheckpointRepository:
     ) -> Generator[Callable[[], list[bytes]]]:
         """As ``ask``, beside something else: what is yielded waits for the answer."""
         argv, environ = self._git()
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
-            given.write(b"".join(name + b"\0" for name in names))
-            given.seek(0)
+        with ExitStack() as stack:
+            try:
+                given, said, errors = (stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(3))
+                write_all(given.fileno(), b"".join(name + b"\0" for name in names))
+                given.seek(0)
+            except OSError as error:
+                raise CheckpointError(f"{tempfile.gettempdir()}: {error.strerror}") from error
             try:
                 process = subprocess.Popen(
                     [*argv, *arguments],

@@ -132,7 +132,7 @@ class Root:
         ``path`` must still lead to that file, else FileNotFoundError is raised; a symbolic link on the way stays.
         ``attributes.carry_over`` says what is kept; ToolError is raised when that cannot be.
         """
-        from marvin_server.workspace import attributes
+        from marvin_server.workspace import attributes, spares
 
         status = os.fstat(fd)
         with (
@@ -140,7 +140,8 @@ class Root:
             self._opened(posixpath.dirname(opened.path), _FOLDER, writing=False) as folder,
         ):
             name = posixpath.basename(opened.path)
-            spare = f".marvin-{os.urandom(8).hex()}.tmp"
+            spares.sweep(folder.fd)
+            spare = spares.name("new")
             new = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder.fd)
             try:
                 with os.fdopen(new, "wb", buffering=0) as file:
@@ -154,6 +155,13 @@ class Root:
                 os.unlink(spare, dir_fd=folder.fd)
                 raise
             _sync(folder.fd)
+
+    def sweep(self, folder: str) -> None:
+        """See ``spares.sweep``; what cannot be opened is left as it is."""
+        from marvin_server.workspace import spares
+
+        with suppress(OSError), self._opened(folder, _FOLDER, writing=False, asks=False) as opened:
+            spares.sweep(opened.fd)
 
     def exists(self, path: str) -> bool:
         """Whether there is anything called ``path``, if only a symbolic link that leads nowhere; nobody is asked."""

@@ -22,10 +22,30 @@ _SWITCH = ("switch", "--quiet", "--no-overwrite-ignore", "--no-recurse-submodule
 
 
 class Checkout(Struct, frozen=True):
-    """``text`` says what was done; ``paths``, relative to the root, are the files that git wrote or removed."""
+    """``text`` says what was done; ``paths``, relative to the root and as they can be shown, are the files that git
+    wrote or removed."""
 
     text: str
     paths: tuple[str, ...] = ()
+
+
+class Restoring(Struct, frozen=True):
+    """What a restore would write: the files ``touched``, by ``specs``, from the commit ``source`` (None: the index)."""
+
+    specs: tuple[str, ...]
+    source: str | None
+    touched: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def where(self) -> str:
+        """The source, in words."""
+        return "the index" if self.source is None else self.source[:12]
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """The source, as git-diff(1) takes it."""
+        return () if self.source is None else (self.source,)
 
 
 async def switch(repository: Repository, branch: str) -> Checkout:
@@ -36,12 +56,21 @@ async def switch(repository: Repository, branch: str) -> Checkout:
     to a file that would be written.
     """
     name = checked_name(branch)
-    if target := await repository.answers("rev-parse", "--verify", "--quiet", f"refs/heads/{name}^{{commit}}"):
+    target, remote = await destination(repository, name)
+    if remote is None:
         return await _switched(repository, target, ("--no-guess", name), f"Switched to branch {name}.")
-    remote = await _remote_branch(repository, name)
-    target = await repository.commit_named(remote)
     arguments = ("--track", "--create", name, remote)
     return await _switched(repository, target, arguments, f"Switched to a new branch {name} that follows {remote}.")
+
+
+async def destination(repository: Repository, branch: str) -> tuple[str, str | None]:
+    """The commit that a switch to ``branch`` leads to, and the remote's branch that it would follow when there is no
+    branch of that name yet. Raises ToolError when there is neither."""
+    name = checked_name(branch)
+    if target := await repository.answers("rev-parse", "--verify", "--quiet", f"refs/heads/{name}^{{commit}}"):
+        return target, None
+    remote = await _remote_branch(repository, name)
+    return await repository.commit_named(remote), remote
 
 
 async def create(repository: Repository, branch: str, revision: str | None = None) -> Checkout:
@@ -70,34 +99,40 @@ async def restore(repository: Repository, paths: Sequence[str], revision: str | 
     ToolError, with nothing changed, for a path that the source does not have, when something that the index does not
     have would be overwritten or removed, and when a content filter applies.
     """
+    plan = await restoring(repository, paths, revision)
+    options = ("--quiet", "--worktree", "--overlay", *(f"--source={commit}" for commit in plan.against))
+    done = await repository.change("restore", *options, "--", *plan.specs)
+    if done.exit_code != 0:
+        raise refusal(done)
+    touched, where = plan.touched, plan.where
+    text = f"Restored from {where}: {_listed(touched)}.\n" if touched else f"Nothing differs from {where}.\n"
+    if plan.left_out:
+        text += f"[left out, as protected: {_listed(plan.left_out)}]\n"
+    return Checkout(text, _shown(repository, touched))
+
+
+async def restoring(repository: Repository, paths: Sequence[str], revision: str | None = None) -> Restoring:
+    """What ``restore`` would do. Raises what it does before it changes anything."""
     for path in paths:
         _ask(repository, path, "restoring writes it")
     specs = [repository.spec(path) for path in paths]
     source = None if revision is None else await repository.commit_named(revision)
-    against = () if source is None else (source,)
+    plan = Restoring((), source, (), ())
     changed = await repository.names(
         *("diff", "--name-only", "--no-renames", "--diff-filter=a", "--ignore-submodules=all", "-z"),
-        *(*against, "--", *specs),
+        *(*plan.against, "--", *specs),
     )
-    left_out = [name for name in changed if _protected(repository, repository.from_root(name))]
-    touched = [name for name in changed if name not in left_out]
-    where = "the index" if source is None else source[:12]
+    left_out = tuple(name for name in changed if _protected(repository, repository.from_root(name)))
+    touched = tuple(name for name in changed if name not in left_out)
     if lost := await in_the_way(repository, touched):
         raise ToolError(
-            f"Not in git, and would be lost by restoring from {where}: {_listed(lost)}. Nothing was changed. "
+            f"Not in git, and would be lost by restoring from {plan.where}: {_listed(lost)}. Nothing was changed. "
             "Move them away first, or name fewer paths."
         )
     await _require_objects(repository, source)
     await refuse_to_write(repository, touched, source)
     excludes = [literal(name, "top,exclude,literal") for name in left_out]
-    options = ("--quiet", "--worktree", "--overlay", *(f"--source={commit}" for commit in against))
-    done = await repository.change("restore", *options, "--", *specs, *excludes)
-    if done.exit_code != 0:
-        raise refusal(done)
-    text = f"Restored from {where}: {_listed(touched)}.\n" if touched else f"Nothing differs from {where}.\n"
-    if left_out:
-        text += f"[left out, as protected: {_listed(left_out)}]\n"
-    return Checkout(text, tuple(map(repository.from_root, touched)))
+    return Restoring((*specs, *excludes), source, touched, left_out)
 
 
 async def _switched(repository: Repository, target: str, arguments: Sequence[str], text: str) -> Checkout:
@@ -113,7 +148,7 @@ async def _switched(repository: Repository, target: str, arguments: Sequence[str
     await refuse_to_write(repository, changed, target)
     done = await repository.change(*_SWITCH, *arguments)
     count = f" {len(paths)} {'file' if len(paths) == 1 else 'files'} changed." if paths else ""
-    return Checkout(text + count + _after(repository, done, target[:12]), paths)
+    return Checkout(text + count + _after(repository, done, target[:12]), _shown(repository, changed))
 
 
 async def _require_objects(repository: Repository, tree: str | None) -> None:
@@ -167,6 +202,10 @@ def _protected(repository: Repository, path: str) -> str | None:
     if any(repository.permits(each) for each in beginnings):
         return None
     return next((each for each in beginnings if repository.protection(each, writing=True)), None)
+
+
+def _shown(repository: Repository, files: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names.printable(repository.from_root(name)) for name in files)
 
 
 def _listed(files: Sequence[str]) -> str:

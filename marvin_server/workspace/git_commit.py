@@ -21,10 +21,12 @@ _NOTHING = ("nothing to commit", "nothing added to commit", "no changes added to
 _IDENTITY = ("tell me who you are", "auto-detection is disabled", "empty ident name")
 
 
-class _Selection(Struct, frozen=True):
-    """What of the working tree goes into a commit: pathspecs, the files that are new to git, and what stays out."""
+class Selection(Struct, frozen=True):
+    """What of the working tree goes into a commit: pathspecs, the changed files, those of them that are new to git,
+    and what stays out."""
 
     specs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -42,13 +44,7 @@ async def commit(repository: Repository, message: str, *, paths: Sequence[str] =
     progress, when the person's configuration wants commits signed, when a content filter applies to a file, and when
     git does not know who the person is.
     """
-    _check_message(message)
-    await _check_state(repository, partial=bool(paths))
-    selection = _Selection()
-    if everything:
-        selection = await _everything(repository)
-    elif paths:
-        selection = await _named(repository, paths)
+    selection = await selected(repository, message, paths=paths, everything=everything)
     how = ("--include" if everything else "--only", "--", *selection.specs) if selection.specs else ()
     quietly = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace", f"--message={message}")
     try:
@@ -60,6 +56,22 @@ async def commit(repository: Repository, message: str, *, paths: Sequence[str] =
             await finished(_withdraw(repository, selection.new))
         raise
     return await _report(repository, selection.left_out)
+
+
+async def selected(repository: Repository, message: str, *, paths: Sequence[str], everything: bool) -> Selection:
+    """What ``commit`` would take from the working tree. Raises what it does before it changes anything."""
+    _check_message(message)
+    await _check_state(repository, partial=bool(paths))
+    if everything:
+        return await _everything(repository)
+    return await _named(repository, paths) if paths else Selection()
+
+
+def nothing_to_commit(selection: Selection) -> ToolError:
+    """What to say when the commit would be empty."""
+    what = "no change there." if selection.specs else "nothing is staged. Name paths, or all."
+    left_out = ", ".join(map(names.printable, selection.left_out))
+    return ToolError(f"Nothing to commit: {what}" + (f" Left out: {left_out}." if left_out else ""))
 
 
 def _check_message(message: str) -> None:
@@ -95,14 +107,15 @@ def _is_on(value: str | None) -> bool:
     return value is None or value.lower() not in _NO
 
 
-async def _everything(repository: Repository) -> _Selection:
+async def _everything(repository: Repository) -> Selection:
     changed = await repository.names(*_CHANGES)
     left_out = tuple(name for name in changed if _secret(repository, name))
-    await refuse_to_store(repository, [name for name in changed if name not in left_out])
-    return _Selection((":(top)", *_without(left_out)), (), left_out)
+    files = _others(changed, left_out)
+    await refuse_to_store(repository, files)
+    return Selection((":(top)", *_without(left_out)), files, (), left_out)
 
 
-async def _named(repository: Repository, paths: Sequence[str]) -> _Selection:
+async def _named(repository: Repository, paths: Sequence[str]) -> Selection:
     for path in paths:
         if reason := repository.protection(path, writing=False):
             raise PermissionNeeded("protected_path", path, f"{reason}, and a commit would keep it for good")
@@ -112,9 +125,14 @@ async def _named(repository: Repository, paths: Sequence[str]) -> _Selection:
     new = await repository.names("ls-files", "-z", "--others", "--exclude-standard", "--", *specs)
     found = list(dict.fromkeys([*changed, *new]))
     left_out = tuple(name for name in found if name.endswith("/") or _secret(repository, name))
-    await refuse_to_store(repository, [name for name in found if name not in left_out])
-    kept = tuple(name for name in new if name not in left_out)
-    return _Selection((*specs, *_without(left_out)), kept, left_out)
+    files = _others(found, left_out)
+    await refuse_to_store(repository, files)
+    return Selection((*specs, *_without(left_out)), files, _others(new, left_out), left_out)
+
+
+def _others(files: Sequence[str], left_out: Sequence[str]) -> tuple[str, ...]:
+    without = set(left_out)
+    return tuple(name for name in files if name not in without)
 
 
 def _secret(repository: Repository, name: str) -> bool:
@@ -125,7 +143,7 @@ def _without(left_out: Sequence[str]) -> list[str]:
     return [literal(name, "top,exclude,literal") for name in left_out if not name.endswith("/")]
 
 
-async def _changed(repository: Repository, selection: _Selection, *arguments: str) -> None:
+async def _changed(repository: Repository, selection: Selection, *arguments: str) -> None:
     done = await repository.change(*arguments)
     if done.exit_code != 0:
         raise _failure(selection, done)
@@ -139,20 +157,15 @@ async def _withdraw(repository: Repository, new: Sequence[str]) -> None:
             await repository.change("rm", "--cached", "--quiet", "--ignore-unmatch", "--force", "--", *part)
 
 
-def _failure(selection: _Selection, done: Completed) -> ToolError:
+def _failure(selection: Selection, done: Completed) -> ToolError:
     if any(words in done.output for words in _NOTHING):
-        text = "Nothing to commit: " + (
-            "no change there." if selection.specs else "nothing is staged. Name paths, or all."
-        )
-    elif any(words in done.output for words in _IDENTITY):
-        text = (
+        return nothing_to_commit(selection)
+    if any(words in done.output for words in _IDENTITY):
+        return ToolError(
             "git does not know who makes this commit. The person can say so: git config --global user.name 'Name', "
             "and git config --global user.email 'name@example.org'."
         )
-    else:
-        return refusal(done)
-    left_out = ", ".join(map(names.printable, selection.left_out))
-    return ToolError(f"{text} Left out: {left_out}." if left_out else text)
+    return refusal(done)
 
 
 async def _report(repository: Repository, left_out: Sequence[str]) -> str:

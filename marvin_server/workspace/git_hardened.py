@@ -66,7 +66,7 @@ def options(keys: Iterable[str]) -> list[str]:
     Raises ToolError when a name cannot be given to git.
     """
     names = sorted({key.rpartition(".")[0] for key in keys if key.partition(".")[0] in _NAMED})
-    if any("=" in name or "\n" in name or "\ufffd" in name for name in names):
+    if any("=" in name or "\n" in name for name in names):
         raise ToolError(
             "This repository configures filters, hooks or submodules that cannot be switched off; git is not run."
         )

@@ -72,8 +72,9 @@ class Repository(Struct, frozen=True):
         return completed.output.strip() if completed.exit_code == 0 else None
 
     async def names(self, *arguments: str, index: Path | None = None) -> list[str]:
-        """The items, each ended by a NUL, that git lists, warnings left out. Raises ToolError above 10 MB of them."""
-        completed = await self._run(arguments, limit=_NAMES, index=index, stdout_alone=True)
+        """The items, each ended by a NUL, that git lists, warnings left out; bytes that are not UTF-8 are surrogate
+        escapes, so that a name is the file's own. Raises ToolError above 10 MB of them."""
+        completed = await self._run(arguments, limit=_NAMES, index=index, stdout_alone=True, errors="surrogateescape")
         if completed.exit_code != 0:
             await self.ask(*arguments, index=index)
             raise refusal(completed, _QUESTION_SECONDS)
@@ -134,13 +135,16 @@ class Repository(Struct, frozen=True):
         seconds: float = _QUESTION_SECONDS,
         index: Path | None = None,
         stdout_alone: bool = False,
+        errors: str = "replace",
         more: Sequence[str] = _WITHOUT_WARNINGS,
         keys: Sequence[str] = (),
     ) -> Completed:
         environ = self.environ if index is None else {**self.environ, "GIT_INDEX_FILE": str(index)}
         git = [git_hardened.program(environ), *git_hardened.options([*self.config, *keys]), *more, *arguments]
         argv = [*_STDOUT_ALONE, *git] if stdout_alone else git
-        return await self.processes.run(argv, cwd=self.worktree, environ=environ, timeout=seconds, limit=limit)
+        return await self.processes.run(
+            argv, cwd=self.worktree, environ=environ, timeout=seconds, errors=errors, limit=limit
+        )
 
 
 async def opened(

@@ -77,7 +77,7 @@ class Processes:
         """Run ``argv`` in the folder ``cwd`` (a path, or its descriptor) with exactly the variables of ``environ``.
 
         ``timeout`` is in seconds; ``emit`` gets the output as it arrives, whole characters at a time, and ends the
-        command when it raises; ``errors`` says how bytes that are not UTF-8 are decoded for it. The command has the
+        command when it raises; ``errors`` says how bytes that are not UTF-8 are decoded. The command has the
         descriptors ``pass_fds`` and nothing to read. ``limit`` is in bytes of output, of which the first 60 % and the
         last 40 % are kept. In a ``sandbox`` the command has no ``pass_fds``, and variables that the sandbox sets and
         leaves out; lines at the end of the output say where it may have stood in the way.
@@ -182,14 +182,14 @@ class _Output:
         """The text, and how many bytes were left out of its middle."""
         tail = self._tail[max(0, len(self._tail) - self._tail_size) :]
         if len(self._head) + len(tail) == self._total:
-            return (self._head + tail).decode("utf-8", "replace"), 0
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            return (self._head + tail).decode("utf-8", self._errors), 0
+        decoder = codecs.getincrementaldecoder("utf-8")(self._errors)
         head = decoder.decode(bytes(self._head))
         split = len(decoder.getstate()[0])
         start = next((index for index, byte in enumerate(tail[:3]) if byte & 0xC0 != 0x80), min(3, len(tail)))
         omitted = self._total - len(self._head) - len(tail) + split + start
         gap = "" if head.endswith("\n") or not head else "\n"
-        return f"{head}{gap}[… {omitted} bytes omitted …]\n{tail[start:].decode('utf-8', 'replace')}", omitted
+        return f"{head}{gap}[… {omitted} bytes omitted …]\n{tail[start:].decode('utf-8', self._errors)}", omitted
 
     def _pass_on(self, text: str) -> None:
         if text and self._emit:

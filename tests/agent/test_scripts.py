@@ -93,11 +93,19 @@ def test_a_long_script_is_cut_and_its_digest_is_of_all_of_it(project: Path) -> N
     assert found[0][1] != found[1][1]
 
 
+def changed_at(file: Path) -> str:
+    """When the content or the name of ``file`` was changed, in seconds since the epoch."""
+    nanoseconds = str(file.stat().st_ctime_ns)
+    return f"{nanoseconds[:-9]}.{nanoseconds[-9:]}"
+
+
 def test_a_program_and_a_huge_script_are_named(project: Path) -> None:
     (project / "x.sh").write_bytes(b"\x7fELF\0\0")
     (project / "x.py").write_bytes(b"#" * 1_000_001)
     found = scripts(parse("./x.sh; python3 x.py"), Workspace(Root(project)), since=time.time() - 60)
-    assert [script.text for script in found] == ["[a program of 6 bytes]", "[1,000,001 bytes, too many to show]"]
+    program, huge = found
+    assert (program.text, len(program.digest)) == ("[a program of 6 bytes]", 64)
+    assert huge == Script("x.py", f"[too long to show: 1,000,001 bytes, changed at {changed_at(project / 'x.py')}]", "")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ ONE_SHOT = {
     *(f"marvin_server.protocol{name}" for name in ("", ".wire")),
     *(
         f"marvin_server.session{name}"
-        for name in ("", ".ledger", ".models", ".opening", ".prices", ".session", ".store")
+        for name in ("", ".ledger", ".models", ".opening", ".owners", ".prices", ".session", ".store")
     ),
     *(
         f"marvin_server.session.{name}"
@@ -45,7 +45,8 @@ H11 = ("_abnf", "_connection", "_events", "_headers", "_readers", "_receivebuffe
 WITH_MODEL = {
     *ONE_SHOT,
     *("h11", "h11._writers", *(f"h11.{name}" for name in H11)),
-    *(f"marvin_server.providers.{name}" for name in ("connection", "content_coding", "direct", "faults", "trust")),
+    *(f"marvin_server.providers.{name}" for name in ("connection", "content_coding", "direct", "faults")),
+    "marvin_server.certificates",
     *(f"marvin_server.providers.{name}" for name in ("failures", "openai_body", "openai_calls", "openai_chat")),
     *(f"marvin_server.providers.{name}" for name in ("openai_reply", "sse", "transport", "wire_json")),
     *(f"marvin_server.providers.{name}" for name in ("answers", "draft", "past_calls")),

@@ -40,6 +40,49 @@ def test_doctor_names_the_provider_in_use_and_never_shows_a_key(marvin: Marvin) 
     assert "sk-very-secret" not in done.stdout + done.stderr
 
 
+def test_doctor_asks_the_servers_of_this_machine(marvin: Marvin, model_server: ThreadedModelServer) -> None:
+    nobody = "http://127.0.0.1:9/v1"
+    environ = {"LLAMA_CPP_URL": model_server.url, "VLLM_URL": nobody, "LM_STUDIO_URL": model_server.origin}
+    found = {f["text"].partition(":")[0]: f for f in findings(marvin, **environ) if f["area"] == "Providers"}
+    assert found["llama-cpp"] == {
+        "area": "Providers",
+        "level": "ok",
+        "text": f"llama-cpp: answers at {model_server.url}; no key is needed",
+        "advice": None,
+    }
+    assert found["vllm"] == {
+        "area": "Providers",
+        "level": "note",
+        "text": f"vllm: not running: nothing answers at {nobody}",
+        "advice": "start it with: vllm serve MODEL, or set VLLM_URL to where it answers",
+    }
+    assert found["lm-studio"]["text"] == (
+        f"lm-studio: answers at {model_server.origin}; lm-studio has no default model: "
+        "name one with --model or LM_STUDIO_MODEL"
+    )
+    assert {request.path for request in model_server.requests} == {"/v1/models", "/models"}
+
+
+def test_doctor_says_that_the_chosen_server_does_not_run_and_exits_0(marvin: Marvin) -> None:
+    done = marvin("doctor", env={"LLM_PROVIDER": "llama-cpp", "LLAMA_CPP_URL": "http://127.0.0.1:9/v1"})
+    assert done.exit_code == 0
+    assert "  --  llama-cpp: not running: nothing answers at http://127.0.0.1:9/v1\n" in done.stdout
+    assert "  --  in use: llama-cpp with default\n" in done.stdout
+
+
+def test_doctor_lists_the_fallback_chain_in_order(marvin: Marvin, home: Path) -> None:
+    (home / "marvin" / "config").mkdir(parents=True)
+    (home / "marvin" / "config" / "config.yaml").write_text("fallback: [openai, nobody, llama-cpp, groq]\n")
+    environ = {"OPENAI_API_KEY": "sk-secret", "LLAMA_CPP_URL": "http://127.0.0.1:9/v1", "LLM_PROVIDER": "gemini"}
+    chain = [(f["level"], f["text"]) for f in findings(marvin, **environ) if f["area"] == "When it fails"]
+    assert [(level, text.partition(" (known: ")[0]) for level, text in chain] == [
+        ("ok", "1. openai: key from OPENAI_API_KEY"),
+        ("problem", "2. nobody: unknown provider 'nobody'"),
+        ("note", "3. llama-cpp: not running: nothing answers at http://127.0.0.1:9/v1"),
+        ("note", "4. groq: GROQ_API_KEY is not set"),
+    ]
+
+
 def test_doctor_finds_what_is_wrong_and_exits_1(marvin: Marvin, home: Path) -> None:
     config = home / "marvin" / "config"
     (config / "vendors").mkdir(parents=True)

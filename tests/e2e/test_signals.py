@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.command import Marvin
 from tests.e2e.oneshot import ASK, COST_FREE, lines
+from tests.processes import processes_with
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Delivery, Reply, Said
 from tests.servers.scenarios import calls, says
@@ -44,13 +45,14 @@ def test_a_signal_cancels_keeps_the_text_and_is_exit_130(
 def test_a_signal_while_a_command_runs_ends_the_whole_tree(
     marvin: Marvin, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
-    command = "(setsid sleep 300.0731 &); echo started; sleep 300.0731"
+    stays = f"300.{os.getpid()}"  # seconds that no other process on this machine sleeps
+    command = f"(setsid sleep {stays} &); echo started; sleep {stays}"
     model_server.play([calls(Call("run_command", json.dumps({"command": command}))), says("never")])
     running = marvin.start(*ASK, "--output", "stream-json", env=model_environ)
     running.read_until("started\\n")
     running.send_signal(signal.SIGTERM)
     assert running.wait().exit_code == 130
-    assert not any(b"300.0731" in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline"))
+    assert processes_with(stays) == []
 
 
 def test_a_signal_before_anything_was_asked_ends_with_the_cost(marvin: Marvin) -> None:

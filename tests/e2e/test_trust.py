@@ -56,6 +56,17 @@ def test_a_pipeline_follows_plain_instructions_names_them_once_and_leaves_the_re
     assert "reasoning_effort" not in sent(model_server)
 
 
+def test_in_a_folder_of_a_repository_the_instructions_at_its_top_are_followed_and_named(
+    ask: Any, model_server: ThreadedModelServer, project: Path, marvin: Marvin
+) -> None:
+    (project / ".git").mkdir()
+    (project / "package").mkdir()
+    assert ask("--working-dir", str(project / "package")) == [FOLLOWING.replace("AGENTS.md", "../AGENTS.md")]
+    assert "rhymes." in prompt(model_server)
+    shown = json.loads(marvin("trust", "--show", "--json", cwd=project / "package").stdout)
+    assert [file["path"] for file in shown["kinds"][0]["files"]] == ["../AGENTS.md"]
+
+
 def test_with_trust_the_settings_count_too_but_only_those_that_a_project_may_make(
     ask: Any, model_server: ThreadedModelServer, project: Path
 ) -> None:

@@ -149,3 +149,25 @@ def test_a_run_that_was_killed_in_a_command_can_be_undone(runs: Runs, work: Path
         "Note: Marvin was stopped while a command ran: all that has changed since counts as the command's",
     ]
     assert {path.name: path.read_text() for path in work.iterdir()} == {"a.txt": "one\ntwo\nthree\n"}
+
+
+def test_where_checkpoints_cannot_be_kept_the_turn_goes_on_and_says_so(runs: Runs, work: Path, home: Path) -> None:
+    disk = home / "marvin" / "state" / "checkpoints"
+    disk.mkdir(parents=True)
+    mounting = ("mount", "-t", "tmpfs", "-o", "size=16k", "none", disk)
+    is_mounted = subprocess.run(mounting, capture_output=True, check=False).returncode == 0
+    if not is_mounted:
+        # Where mounting is not allowed, a file in place of the folder keeps everything out.
+        disk.rmdir()
+        disk.write_text("")
+    try:
+        done = runs.turn(patch("two", "2"), command("echo new > new.txt"))
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", disk], check=True)
+    assert (done.exit_code, done.stdout.endswith("Done.\n")) == (0, True)
+    assert ((work / "a.txt").read_text(), (work / "new.txt").read_text()) == ("one\n2\nthree\n", "new\n")
+    why = "No space left on device" if is_mounted else "Not a directory"
+    told = [line for line in done.stderr.splitlines() if "cannot be undone: " in line]
+    assert told
+    assert all(why in line or "git could not keep the files: " in line for line in told)

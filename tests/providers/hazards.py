@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from msgspec import json as msgspec_json
 
 from marvin_server import paths
 from marvin_server.errors import ProviderError
 from marvin_server.events import MessageDelta, MessageFinished
-from marvin_server.messages import Message, Text, Thinking, ToolResult, ToolSpec, Usage, user_message
+from marvin_server.messages import Message, Text, Thinking, ToolResult, Usage, user_message
 from marvin_server.providers import vendors
 from marvin_server.providers.base import ModelRequest, Provider
 from marvin_server.providers.vendor_files import WIRE_APIS, Vendor
 from marvin_server.settings import Settings
 from marvin_server.tools.base import ToolOutput
 from marvin_server.tools.registry import Registry
-from tests.providers.published_types import check_anthropic, check_ollama, check_openai_chat, check_openai_responses
-from tests.servers import anthropic_wire, ollama_wire, openai_wire, responses_wire
+from tests.providers import wire_apis
+from tests.providers.wire_apis import ASK
+from tests.servers import anthropic_wire, ollama_wire, openai_wire
 from tests.servers.model_server import ModelServer
-from tests.servers.reply import CALL, GREETING, THOUGHTFUL, Call, Delivery, Reply, Said, Scenario, Wire
+from tests.servers.reply import CALL, GREETING, THOUGHTFUL, Call, Delivery, Reply, Said, Scenario
 from tests.servers.scenarios import calls, redirect
 
 PAGE = Path(__file__).parents[2] / "docs" / "providers.md"
@@ -37,25 +37,12 @@ BEGIN = "<!-- hazards: written by `python -m tests.providers.hazards` -->\n"
 END = "<!-- end of hazards -->\n"
 AS_EXPECTED = "✓"
 
-_FORMATS: Mapping[str, Wire] = {
-    "openai_chat": openai_wire.WIRE,
-    "openai_responses": responses_wire.WIRE,
-    "anthropic": anthropic_wire.WIRE,
-    "ollama": ollama_wire.WIRE,
-}
 _OVERFLOWS: Mapping[str, str] = {
     "openai_chat": json.dumps(openai_wire.OVERFLOW),
     "openai_responses": json.dumps(openai_wire.OVERFLOW),
     "anthropic": json.dumps(anthropic_wire.OVERFLOW),
     "ollama": ollama_wire.OVERFLOW,
 }
-_PUBLISHED: Mapping[str, Callable[[Any], None]] = {
-    "openai_chat": check_openai_chat,
-    "openai_responses": check_openai_responses,
-    "anthropic": check_anthropic,
-    "ollama": check_ollama,
-}
-_ASK = ModelRequest("Be brief.", [user_message("hi")], [ToolSpec("read_file", "Read a file.", {"type": "object"})])
 _REFUSALS: Mapping[int, str] = {
     401: "Auth",
     403: "Auth",
@@ -120,7 +107,7 @@ async def _connected(wire: str, url: str, *, stall_timeout: float = 5.0) -> Asyn
         await provider.aclose()
 
 
-async def _listen(provider: Provider, request: ModelRequest = _ASK, *, begun: asyncio.Event | None = None) -> _Heard:
+async def _listen(provider: Provider, request: ModelRequest = ASK, *, begun: asyncio.Event | None = None) -> _Heard:
     heard = _Heard()
     try:
         async for event in provider.stream(request):
@@ -143,18 +130,14 @@ async def _hear(wire: str, scenario: Scenario | str, *, stall_timeout: float = 5
         return await _listen(provider)
 
 
-def _events(wire: str, said: Said = GREETING) -> tuple[bytes, ...]:
-    return tuple(_FORMATS[wire].events(said, {"stream": True}))
-
-
 def _beginning(wire: str) -> tuple[bytes, ...]:
     """The greeting's events up to the first that holds text."""
-    events = _events(wire)
+    events = wire_apis.WIRE_APIS[wire].events()
     return events[: 1 + next(number for number, event in enumerate(events) if b"Hello" in event)]
 
 
 def _error_event(wire: str) -> bytes:
-    body = _FORMATS[wire].error(500)
+    body = wire_apis.WIRE_APIS[wire].format.error(500)
     return body + b"\n" if wire == "ollama" else b"event: error\ndata: " + body + b"\n\n"
 
 
@@ -193,7 +176,7 @@ async def _error_mid_stream(wire: str) -> str:
 
 
 async def _cut(wire: str) -> str:
-    events = _events(wire)
+    events = wire_apis.WIRE_APIS[wire].events()
     heard = [
         (await _hear(wire, [Reply(events, delivery=Delivery(cut_after=count))])).kept(events[:count])
         for count in range(len(events))
@@ -203,13 +186,13 @@ async def _cut(wire: str) -> str:
 
 async def _stall(wire: str) -> str:
     sent = _beginning(wire)
-    stalled = [Reply(_events(wire), delivery=Delivery(stall_after=len(sent)))]
+    stalled = [Reply(wire_apis.WIRE_APIS[wire].events(), delivery=Delivery(stall_after=len(sent)))]
     return (await _hear(wire, stalled, stall_timeout=0.3)).kept(sent)
 
 
 async def _redirect(wire: str) -> str:
     async with ModelServer() as other:
-        heard = await _hear(wire, [redirect(other.url + _FORMATS[wire].path)])
+        heard = await _hear(wire, [redirect(other.url + wire_apis.WIRE_APIS[wire].format.path)])
         return f"{heard.kind}, the other host gets {'something' if other.requests else 'nothing'}"
 
 
@@ -234,10 +217,10 @@ async def _cancel(wire: str, delivery: Delivery) -> str:
 async def _seconds_to_close(wire: str, delivery: Delivery) -> float:
     """Cancel a stalled request once the server has it, and once the first text is heard if any is sent; how long the
     client takes to close the connection."""
-    number = 2 if wire == "ollama" else 1  # Ollama is first asked about the model.
+    number = wire_apis.WIRE_APIS[wire].first
     begun = asyncio.Event()
     async with (
-        ModelServer([Reply(_events(wire), delivery=delivery)]) as server,
+        ModelServer([Reply(wire_apis.WIRE_APIS[wire].events(), delivery=delivery)]) as server,
         _connected(wire, server.url) as provider,
         asyncio.timeout(5),
     ):
@@ -287,9 +270,9 @@ async def _replay(wire: str) -> str:
         broken_off = Message("assistant", (Thinking("So"), Text("It is ")), finish="interrupted", provider=origin)
         history = [user_message("hi"), reply, result, broken_off, user_message("go on")]
         async with ModelServer() as server, _connected(wire, server.url) as provider:
-            heard = await _listen(provider, ModelRequest("Be brief.", history, _ASK.tools))
+            heard = await _listen(provider, ModelRequest("Be brief.", history, ASK.tools))
             body = server.requests[-1].json
-        _PUBLISHED[wire](body)
+        wire_apis.WIRE_APIS[wire].check(body)
         text = json.dumps(body, ensure_ascii=False)
         counts = {text.count(words) for words in (GREETING.text, "# Marvin", "It is ", "go on")}
         told.add(f"{heard.kind}; {'all' if counts == {1} else 'not all'} is sent, once")

@@ -1,6 +1,5 @@
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from msgspec.structs import replace
 
 from marvin_server import settings
 from marvin_server.errors import Auth, BadRequest, ContextOverflow, Overloaded, ProviderError, RateLimited
-from marvin_server.events import MessageDelta, MessageFinished
 from marvin_server.messages import (
     Image,
     Message,
@@ -25,60 +23,22 @@ from marvin_server.messages import (
     user_message,
 )
 from marvin_server.providers import vendors
-from marvin_server.providers.anthropic import Anthropic
 from marvin_server.providers.anthropic_body import encode
 from marvin_server.providers.base import ModelRequest
-from marvin_server.providers.failures import Endpoint
-from marvin_server.providers.transport import Transport
 from tests.providers.published_types import check_anthropic
+from tests.providers.wire_apis import ANTHROPIC as API
+from tests.providers.wire_apis import ASK, FOUND, READ, TOOLS, ask
 from tests.servers.anthropic_wire import OVERFLOW, SIGNATURE, block, event, stream, text, thought, tool_use
 from tests.servers.model_server import ModelServer
 from tests.servers.openai_wire import dumps
-from tests.servers.reply import CALL, OTHER_CALL, Reply, Said, Scenario, Tokens
+from tests.servers.reply import CALL, OTHER_CALL, Reply, Said, Tokens
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
-READ = ToolCall("call_1", "read_file", '{"path": "README.md"}')
-FOUND = Message("tool", (ToolResult("call_1", "read_file", "# Marvin"),))
-TOOLS = [ToolSpec("read_file", "Read a file.", {"type": "object"})]
-ASK = ModelRequest("Be brief.\n\nToday.", [user_message("hi")], TOOLS)
-
-
-@asynccontextmanager
-async def connected(url: str, **options: Any) -> AsyncGenerator[Anthropic]:
-    provider = Anthropic(
-        name="acme",
-        model="acme-1",
-        endpoint=Endpoint("Acme", url, "sk-secret", check_key="ACME_KEY", check_url="ACME_URL"),
-        transport=Transport(request_timeout=5, stall_timeout=5),
-        **options,
-    )
-    try:
-        yield provider
-    finally:
-        await provider.aclose()
-
-
-async def message_of(scenario: Scenario | str, request: ModelRequest = ASK, **options: Any) -> Message:
-    async with ModelServer(scenario) as server, connected(server.url, **options) as provider:
-        events = [event async for event in provider.stream(request)]
-    last = events[-1]
-    assert isinstance(last, MessageFinished)
-    assert "".join(event.text for event in events if isinstance(event, MessageDelta)) == last.message.text
-    return last.message
-
-
-async def body_of(request: ModelRequest, **options: Any) -> dict[str, Any]:
-    async with ModelServer() as server, connected(server.url, **options) as provider:
-        async for _ in provider.stream(request):
-            pass
-        body = server.requests[0].json
-    check_anthropic(body)
-    return body
 
 
 async def history_of(*history: Message, tools: Sequence[ToolSpec] = TOOLS, system: str = ASK.system) -> list[Any]:
     """The messages as they are sent, without cache breakpoints."""
-    body = await body_of(ModelRequest(system, history, tools))
+    body = await API.body(ModelRequest(system, history, tools))
     for turn in body["messages"]:
         for content in turn["content"]:
             content.pop("cache_control", None)
@@ -91,9 +51,8 @@ def said(*texts: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "/v1/messages", "/anthropic", "/anthropic/v1"])
 async def test_the_address_may_be_given_with_or_without_its_version(path: str) -> None:
-    async with ModelServer() as server, connected(f"{server.origin}{path}?beta=1") as provider:
-        async for _ in provider.stream(ASK):
-            pass
+    async with ModelServer() as server, API.connected(f"{server.origin}{path}?beta=1") as provider:
+        await ask(provider)
         (sent,) = server.requests
     prefix = "/anthropic" if "anthropic" in path else ""
     assert sent.path == f"{prefix}/v1/messages?beta=1"
@@ -117,7 +76,7 @@ async def test_a_request_carries_the_conversation_the_tools_and_the_cache_breakp
         user_message("and now?"),
     ]
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0="}}
-    assert await body_of(ModelRequest("You are Marvin.\n\nBe brief.\n\nToday.", history, TOOLS)) == {
+    assert await API.body(ModelRequest("You are Marvin.\n\nBe brief.\n\nToday.", history, TOOLS)) == {
         "model": "acme-1",
         "max_tokens": 8192,
         "stream": True,
@@ -170,18 +129,18 @@ async def test_blank_texts_are_not_sent() -> None:
 
 
 async def test_a_system_prompt_may_be_short_or_absent() -> None:
-    assert (await body_of(replace(ASK, system="Be brief.")))["system"] == [
+    assert (await API.body(replace(ASK, system="Be brief.")))["system"] == [
         {"type": "text", "text": "Be brief.", **CACHED}
     ]
-    assert "system" not in await body_of(replace(ASK, system=""))
+    assert "system" not in await API.body(replace(ASK, system=""))
 
 
 async def test_tools_that_were_called_stay_named_when_none_may_be_called() -> None:
     history = [user_message("hi"), Message("assistant", (READ,)), FOUND]
-    body = await body_of(ModelRequest("", history, ()))
+    body = await API.body(ModelRequest("", history, ()))
     assert body["tools"] == [{"name": "read_file", "input_schema": {"type": "object"}}]
     assert body["tool_choice"] == {"type": "none"}
-    assert {"tools", "tool_choice"}.isdisjoint(await body_of(replace(ASK, tools=())))
+    assert {"tools", "tool_choice"}.isdisjoint(await API.body(replace(ASK, tools=())))
 
 
 @pytest.mark.parametrize(
@@ -204,16 +163,16 @@ async def test_tools_that_were_called_stay_named_when_none_may_be_called() -> No
 async def test_a_model_is_asked_to_think_in_its_own_way(
     thinking: str | None, effort: Any, expected: Mapping[str, Any]
 ) -> None:
-    body = await body_of(replace(ASK, effort=effort), thinking=thinking, max_output=32_000)
+    body = await API.body(replace(ASK, effort=effort), thinking=thinking, max_output=32_000)
     assert {name: body[name] for name in ("output_config", "thinking") if name in body} == expected
 
 
 async def test_a_model_with_a_budget_does_not_begin_to_think_between_another_vendors_calls() -> None:
     history = [user_message("hi"), Message("assistant", (READ,)), FOUND]
     request = replace(ASK, history=history, effort="high")
-    assert "thinking" not in await body_of(request, thinking="budget")
+    assert "thinking" not in await API.body(request, thinking="budget")
     later = replace(request, history=[*history, Message("assistant", (Text("Done."),)), user_message("next")])
-    assert "thinking" in await body_of(later, thinking="budget")
+    assert "thinking" in await API.body(later, thinking="budget")
 
 
 THOUGHTFUL = stream(
@@ -234,7 +193,7 @@ SENT_BACK = [
 
 
 async def test_signed_thoughts_go_back_unchanged_and_in_their_places() -> None:
-    reply = await message_of([Reply(THOUGHTFUL)])
+    reply = await API.message([Reply(THOUGHTFUL)])
     assert reply.parts == (Thinking("Hm"), Text("I look."), READ)
     later = Message("assistant", (Text("Done."),))
     sent = await history_of(*ASK.history, reply, FOUND, later, user_message("next"))
@@ -243,7 +202,7 @@ async def test_signed_thoughts_go_back_unchanged_and_in_their_places() -> None:
 
 @pytest.mark.parametrize("change", ["provider", "system", "tools", "history", "cut"])
 async def test_a_thought_stays_away_once_what_came_before_it_has_changed(change: str) -> None:
-    reply = await message_of([Reply(THOUGHTFUL)])
+    reply = await API.message([Reply(THOUGHTFUL)])
     history = [*ASK.history, replace(reply, provider="other") if change == "provider" else reply, FOUND]
     if change == "history":
         history[0] = user_message("hello")
@@ -258,7 +217,7 @@ async def test_a_thought_stays_away_once_what_came_before_it_has_changed(change:
 
 async def test_thoughts_without_a_signature_do_not_go_back() -> None:
     unsigned = block({"type": "thinking", "thinking": ""}, {"type": "thinking_delta", "thinking": "Hm"})
-    reply = await message_of([Reply(stream(unsigned, text("Yes.", index=1)))])
+    reply = await API.message([Reply(stream(unsigned, text("Yes.", index=1)))])
     assert (reply.parts, reply.vendor) == ((Thinking("Hm"), Text("Yes.")), None)
 
 
@@ -275,7 +234,7 @@ async def test_thoughts_without_a_signature_do_not_go_back() -> None:
     ],
 )
 async def test_the_stop_reason_decides_the_finish(stop: str, finish: str) -> None:
-    assert (await message_of([Reply(Said(("x",), finish=stop))])).finish == finish
+    assert (await API.message([Reply(Said(("x",), finish=stop))])).finish == finish
 
 
 @pytest.mark.parametrize("explanation", ["This looks like malware.", None])
@@ -283,7 +242,7 @@ async def test_a_refusal_without_a_word_says_why(explanation: str | None) -> Non
     details = {"type": "refusal", "category": "cyber", "explanation": explanation}
     head, *_, end = stream()
     stop = event("message_delta", delta={"stop_reason": "refusal", "stop_details": details})
-    reply = await message_of([Reply((head, stop, end))])
+    reply = await API.message([Reply((head, stop, end))])
     assert (reply.text, reply.finish) == (explanation or "The model declined to answer.", "filtered")
 
 
@@ -296,7 +255,7 @@ async def test_usage_counts_all_of_the_prompt_and_the_last_word_on_each_number()
         event("message_delta", delta={"stop_reason": "end_turn"}, usage=counted),
         event("message_stop"),
     )
-    reply = await message_of([Reply(events)])
+    reply = await API.message([Reply(events)])
     assert (reply.model, reply.usage) == ("acme-1-2026", Usage(input=49, output=7, cache_read=40, cache_write=5))
 
 
@@ -310,13 +269,13 @@ async def test_citations_server_tools_and_unknown_events_are_passed_over() -> No
         (event("novelty", index=9),),
         text("y", index=2),
     )
-    assert (await message_of([Reply(stream(*blocks))])).parts == (Text("xy"),)
+    assert (await API.message([Reply(stream(*blocks))])).parts == (Text("xy"),)
 
 
 async def test_blocks_may_lack_their_ends_and_tools_their_ids() -> None:
     blocks = (tool_use(CALL)[:-1], tool_use(OTHER_CALL, 1)[:-1])
     nameless = block({"type": "tool_use", "name": "now", "input": {"zone": "UTC"}}, index=2)
-    first, second, third = (await message_of([Reply(stream(*blocks, nameless))])).tool_calls
+    first, second, third = (await API.message([Reply(stream(*blocks, nameless))])).tool_calls
     assert (first, second) == (READ, ToolCall("call_2", OTHER_CALL.name, OTHER_CALL.arguments))
     assert (third.name, json.loads(third.arguments), third.id != "") == ("now", {"zone": "UTC"}, True)
 
@@ -344,14 +303,14 @@ async def test_an_error_within_the_stream_is_of_its_kind(
 ) -> None:
     broken = (*text("x"), event("error", error={"type": kind, "message": message}))
     with pytest.raises(ProviderError) as caught:
-        await message_of([Reply(broken)])
+        await API.message([Reply(broken)])
     assert (type(caught.value), caught.value.status) == (expected, status)
     assert f"answered {status}: {message}" in str(caught.value)
 
 
 async def test_a_prompt_that_is_too_long_is_an_overflow() -> None:
     with pytest.raises(ContextOverflow, match="prompt is too long: 208310 tokens"):
-        await message_of([Reply(dumps(OVERFLOW).encode(), status=400)])
+        await API.message([Reply(dumps(OVERFLOW).encode(), status=400)])
 
 
 @pytest.mark.parametrize(
@@ -370,8 +329,8 @@ async def test_a_prompt_that_is_too_long_is_an_overflow() -> None:
 async def test_an_output_schema_is_sent_where_the_vendor_takes_it(schema: Mapping[str, Any], taken: bool) -> None:
     request = replace(ASK, output_schema=schema)
     expected = {"format": {"type": "json_schema", "schema": schema}} if taken else None
-    assert (await body_of(request)).get("output_config") == expected
-    assert "output_config" not in await body_of(request, quirks=["no_json_schema"])
+    assert (await API.body(request)).get("output_config") == expected
+    assert "output_config" not in await API.body(request, quirks=["no_json_schema"])
 
 
 @pytest.mark.parametrize(
@@ -389,8 +348,7 @@ async def test_the_vendor_file_knows_what_each_model_takes(
         environ = {"HOME": str(tmp_path), "ANTHROPIC_BASE_URL": server.origin, "ANTHROPIC_MODEL": model}
         chosen = settings.load({}, environ)
         provider = vendors.create(vendors.load("anthropic", chosen), chosen)
-        async for _ in provider.stream(replace(ASK, effort="low")):
-            pass
+        await ask(provider, replace(ASK, effort="low"))
         await provider.aclose()
         body = server.requests[0].json
     assert (body["model"], body["max_tokens"], body.get("thinking")) == (model, max_output, thinking)

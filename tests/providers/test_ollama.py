@@ -1,7 +1,7 @@
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,24 +30,20 @@ from marvin_server.messages import (
     Thinking,
     ToolCall,
     ToolResult,
-    ToolSpec,
     Usage,
     user_message,
 )
 from marvin_server.providers import ollama_server
 from marvin_server.providers.base import ModelRequest, StreamEvent
-from marvin_server.providers.failures import Endpoint
-from marvin_server.providers.ollama import Ollama
 from marvin_server.providers.ollama_reply import Lines
-from marvin_server.providers.transport import Transport
+from tests.providers import wire_apis
 from tests.providers.published_types import check_ollama
+from tests.providers.wire_apis import HELLO, OLLAMA, TOOLS, ask
 from tests.servers.http_server import Answer, Mark, Step
 from tests.servers.ollama_wire import MODEL, OVERFLOW, WIRE, OllamaServer, call, end, error, line, piece, whole
 from tests.servers.reply import CALL, GREETING, OTHER_CALL, THOUGHTFUL
 
-ASK = ModelRequest("Be brief.", [user_message("hi")], [])
-READ = ToolSpec("read_file", "Read a file.", {"type": "object"})
-HELLO = Text("Hello, wörld! 🌍")
+ASK = replace(wire_apis.ASK, tools=[])
 SHOWN = {
     "details": {"family": "qwen3"},
     "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960},
@@ -55,31 +51,16 @@ SHOWN = {
 }
 
 
-@asynccontextmanager
-async def connected(
-    url: str, *, key: str | None = None, request_timeout: float = 5.0, stall_timeout: float = 5.0
-) -> AsyncGenerator[Ollama]:
-    provider = Ollama(
-        name="ollama",
-        model=MODEL,
-        endpoint=Endpoint("Ollama", url, key, check_key="OLLAMA_URL", check_url="OLLAMA_URL"),
-        transport=Transport(request_timeout=request_timeout, stall_timeout=stall_timeout),
-    )
-    try:
-        yield provider
-    finally:
-        await provider.aclose()
+connected = partial(OLLAMA.connected, name="ollama", model=MODEL, key=None)
 
 
 async def events_of(*answers: Sequence[Step] | Answer, request: ModelRequest = ASK) -> list[StreamEvent]:
     async with OllamaServer(*answers) as server, connected(server.url) as provider:
-        return [event async for event in provider.stream(request)]
+        return await ask(provider, request)
 
 
 async def message_of(*answers: Sequence[Step] | Answer, request: ModelRequest = ASK) -> Message:
-    last = (await events_of(*answers, request=request))[-1]
-    assert isinstance(last, MessageFinished)
-    return last.message
+    return wire_apis.message_of(await events_of(*answers, request=request))
 
 
 async def bodies_of(
@@ -88,8 +69,7 @@ async def bodies_of(
     answers = answers or (WIRE.events(GREETING, {}),)
     async with OllamaServer(*answers, shown=shown) as server, connected(server.url) as provider:
         for _ in range(rounds):
-            async for _ in provider.stream(request):
-                pass
+            await ask(provider, request)
         for sent in server.chats:
             check_ollama(sent.json)
         return [sent.json for sent in server.chats]
@@ -123,28 +103,24 @@ STREAM = b"".join(WIRE.events(GREETING, {}))
     ],
 )  # fmt: skip
 async def test_every_way_to_say_it_gives_the_same_message(steps: Sequence[Step], parts: tuple[Part, ...]) -> None:
-    events = await events_of(steps)
-    last = events[-1]
-    assert isinstance(last, MessageFinished)
-    assert (last.message.parts, last.message.finish) == (parts, "stop")
-    assert "".join(event.text for event in events if isinstance(event, MessageDelta)) == last.message.text
+    message = await message_of(steps)
+    assert (message.parts, message.finish) == (parts, "stop")
 
 
 async def test_a_reply_tells_its_model_its_usage_and_its_events_in_order() -> None:
     stream = (piece(thinking="Hm"), piece(content="Yes"), piece(content="."))
     events = await events_of([*stream, end("length", prompt_eval_count=9, eval_count=2)])
-    last = events[-1]
-    assert isinstance(last, MessageFinished)
+    message = wire_apis.message_of(events)
     assert events[:-1] == [
-        ThoughtDelta(last.message.id, "Hm"),
-        ThoughtFinished(last.message.id, "Hm"),
-        MessageDelta(last.message.id, "Yes"),
-        MessageDelta(last.message.id, "."),
+        ThoughtDelta(message.id, "Hm"),
+        ThoughtFinished(message.id, "Hm"),
+        MessageDelta(message.id, "Yes"),
+        MessageDelta(message.id, "."),
     ]
-    assert last.message == Message(
+    assert message == Message(
         "assistant",
         (Thinking("Hm"), Text("Yes.")),
-        id=last.message.id,
+        id=message.id,
         finish="length",
         provider="ollama",
         model=MODEL,
@@ -189,7 +165,7 @@ async def test_a_call_id_that_the_conversation_has_already_seen_is_replaced() ->
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
-        (whole(401, {"error": "unauthorized"}), Auth, "Ollama (127.0.0.1:"),
+        (whole(401, {"error": "unauthorized"}), Auth, "Acme (127.0.0.1:"),
         (whole(404, {"error": f"model '{MODEL}' not found"}), BadRequest, f"get it with: ollama pull {MODEL}"),
         (whole(404, {"error": f'model "{MODEL}" not found, try pulling it first'}), BadRequest, "ollama pull"),
         (whole(404, "404 page not found"), BadRequest, "answered 404: 404 page not found"),
@@ -236,31 +212,10 @@ async def test_a_silence_in_the_answer_is_cut_and_one_before_it_is_not() -> None
     stalled = [piece(content="a"), Mark.STALL]
     async with OllamaServer(stalled) as server, connected(server.url, stall_timeout=0.05) as provider:
         with pytest.raises(TimedOut, match="fell silent"):
-            async for _ in provider.stream(ASK):
-                pass
-    late = Answer(200, (), [0.2, *WIRE.events(GREETING, {})])
+            await ask(provider)
+    late = Answer(200, (), [0.2, STREAM])
     async with OllamaServer(late) as server, connected(server.url, stall_timeout=0.05) as provider:
-        assert [event async for event in provider.stream(ASK)]
-
-
-async def test_closing_the_stream_closes_the_connection() -> None:
-    async with OllamaServer([piece(content="a"), Mark.STALL]) as server, connected(server.url) as provider:
-        async with aclosing(provider.stream(ASK)) as events:
-            assert isinstance(await anext(events), MessageDelta)
-        await server.http.wait_until(lambda: server.chats[0].closed_by == "client", "the connection was not closed")
-
-
-async def test_a_delta_is_yielded_before_the_next_one_is_sent() -> None:
-    stream = [Mark.GATE, piece(content="a"), Mark.GATE, piece(content="b"), Mark.GATE, end()]
-    async with OllamaServer(stream) as server, connected(server.url) as provider:
-        texts: list[str] = []
-        server.http.release()
-        async for event in provider.stream(ASK):
-            if isinstance(event, MessageDelta):
-                texts.append(event.text)
-                assert len(server.chats[0].writes) == len(texts)
-                server.http.release()
-    assert texts == ["a", "b"]
+        assert await ask(provider)
 
 
 async def test_a_request_carries_the_conversation_the_tools_and_the_key() -> None:
@@ -280,13 +235,12 @@ async def test_a_request_carries_the_conversation_the_tools_and_the_key() -> Non
             Message("assistant", (Thinking("another's"), Text("Yes.")), provider="other"),
             user_message("and \ud83d now?"),
         ],
-        [READ],
+        TOOLS,
         output_schema={"type": "object"},
     )
     async with OllamaServer(WIRE.events(GREETING, {}), shown=SHOWN) as server:
         async with connected(server.url, key="secret") as provider:
-            async for _ in provider.stream(request):
-                pass
+            await ask(provider, request)
         (sent,) = server.chats
     check_ollama(sent.json)
     assert sent.headers["authorization"] == "Bearer secret"
@@ -343,8 +297,7 @@ async def test_the_model_runs_with_its_own_context_unless_the_person_chose_one(
 async def test_the_models_facts_are_asked_for_once() -> None:
     async with OllamaServer(WIRE.events(GREETING, {}), shown=SHOWN) as server, connected(server.url) as provider:
         for _ in range(2):
-            async for _ in provider.stream(ASK):
-                pass
+            await ask(provider)
         assert [request.path for request in server.http.requests] == ["/api/show", "/api/chat", "/api/chat"]
 
 
@@ -374,14 +327,12 @@ async def test_a_model_that_cannot_think_is_asked_again_without_and_once_only() 
 async def test_tool_calls_and_their_results_make_a_turn() -> None:
     calling = (piece(tool_calls=[call(CALL.name, {"path": "README.md"}), call(OTHER_CALL.name, {})]), end())
     async with OllamaServer(calling, WIRE.events(GREETING, {})) as server, connected(server.url) as provider:
-        asked = [event async for event in provider.stream(replace(ASK, tools=[READ]))][-1]
-        assert isinstance(asked, MessageFinished)
-        results = tuple(ToolResult(one.id, one.name, "done") for one in asked.message.tool_calls)
-        history = [*ASK.history, asked.message, Message("tool", results)]
-        answered = [event async for event in provider.stream(replace(ASK, tools=[READ], history=history))][-1]
+        asked = wire_apis.message_of(await ask(provider))
+        results = tuple(ToolResult(one.id, one.name, "done") for one in asked.tool_calls)
+        history = [*wire_apis.ASK.history, asked, Message("tool", results)]
+        answered = wire_apis.message_of(await ask(provider, replace(wire_apis.ASK, history=history)))
         sent = server.chats[1].json["messages"][2:]
-    assert isinstance(answered, MessageFinished)
-    assert answered.message.parts == (HELLO,)
+    assert answered.parts == (HELLO,)
     assert [message.get("tool_name") for message in sent] == [None, "read_file", "code_grep"]
 
 

@@ -1,24 +1,18 @@
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from marvin_server import settings
 from marvin_server.errors import Auth, BadRequest, ContextOverflow, Interrupted, Overloaded, ProviderError, RateLimited
-from marvin_server.events import MessageDelta, MessageFinished
-from marvin_server.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage, user_message
+from marvin_server.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, user_message
 from marvin_server.providers import vendors
 from marvin_server.providers.base import ModelRequest
-from marvin_server.providers.failures import Endpoint
-from marvin_server.providers.openai_responses import OpenAIResponses
-from marvin_server.providers.transport import Transport
-from tests.providers.published_types import check_openai_responses
+from tests.providers.wire_apis import ASK, FOUND, READ, TOOLS, ask
+from tests.providers.wire_apis import OPENAI_RESPONSES as API
 from tests.servers.model_server import ModelServer
 from tests.servers.openai_wire import OVERFLOW, dumps, sse
-from tests.servers.reply import CALL, OTHER_CALL, Call, Reply, Said, Scenario
+from tests.servers.reply import CALL, OTHER_CALL, Call, Reply, Said
 from tests.servers.responses_wire import (
     argument_deltas,
     event,
@@ -30,53 +24,13 @@ from tests.servers.responses_wire import (
     text_deltas,
 )
 
-READ = ToolCall("call_1", "read_file", '{"path": "README.md"}')
-FOUND = Message("tool", (ToolResult("call_1", "read_file", "# Marvin"),))
-TOOLS = [ToolSpec("read_file", "Read a file.", {"type": "object"})]
-ASK = ModelRequest("Be brief.", [user_message("hi")], TOOLS)
 ENCRYPTED = "ZW5jcnlwdGVk"
-
-
-@asynccontextmanager
-async def connected(
-    url: str, *, name: str = "acme", model: str = "acme-1", quirks: Sequence[str] = ()
-) -> AsyncGenerator[OpenAIResponses]:
-    provider = OpenAIResponses(
-        name=name,
-        model=model,
-        endpoint=Endpoint("Acme", url, "sk-secret", check_key="ACME_KEY", check_url="ACME_URL"),
-        transport=Transport(request_timeout=5, stall_timeout=5),
-        quirks=quirks,
-    )
-    try:
-        yield provider
-    finally:
-        await provider.aclose()
-
-
-async def message_of(scenario: Scenario | str, request: ModelRequest = ASK) -> Message:
-    async with ModelServer(scenario) as server, connected(server.url) as provider:
-        events = [event async for event in provider.stream(request)]
-    last = events[-1]
-    assert isinstance(last, MessageFinished)
-    assert "".join(event.text for event in events if isinstance(event, MessageDelta)) == last.message.text
-    return last.message
-
-
-async def body_of(request: ModelRequest, **options: Any) -> dict[str, Any]:
-    async with ModelServer() as server, connected(server.url, **options) as provider:
-        async for _ in provider.stream(request):
-            pass
-        body = server.requests[0].json
-    check_openai_responses(body)
-    return body
 
 
 @pytest.mark.parametrize("path", ["", "/", "/responses", "/chat/completions"])
 async def test_the_address_may_be_the_one_of_chat_completions(path: str) -> None:
-    async with ModelServer() as server, connected(f"{server.url}{path}?v=1") as provider:
-        async for _ in provider.stream(ASK):
-            pass
+    async with ModelServer() as server, API.connected(f"{server.url}{path}?v=1") as provider:
+        await ask(provider)
         (sent,) = server.requests
     assert (sent.path, sent.headers["authorization"]) == ("/v1/responses?v=1", "Bearer sk-secret")
 
@@ -92,7 +46,7 @@ async def test_a_request_carries_the_conversation_the_tools_and_no_state() -> No
         user_message("and now?"),
     ]
     image = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0=", "detail": "auto"}
-    assert await body_of(ModelRequest("Be brief.", history, TOOLS)) == {
+    assert await API.body(ModelRequest("Be brief.", history, TOOLS)) == {
         "model": "acme-1",
         "instructions": "Be brief.",
         "input": [
@@ -130,16 +84,16 @@ async def test_a_request_carries_the_conversation_the_tools_and_no_state() -> No
 
 
 async def test_effort_asks_for_a_summary_of_what_is_thought() -> None:
-    assert "reasoning" not in await body_of(ASK)
-    assert (await body_of(replace(ASK, effort="high")))["reasoning"] == {"effort": "high", "summary": "auto"}
-    assert (await body_of(replace(ASK, effort="none")))["reasoning"] == {"effort": "none"}
+    assert "reasoning" not in await API.body(ASK)
+    assert (await API.body(replace(ASK, effort="high")))["reasoning"] == {"effort": "high", "summary": "auto"}
+    assert (await API.body(replace(ASK, effort="none")))["reasoning"] == {"effort": "none"}
 
 
 async def test_an_output_schema_is_sent_where_the_vendor_has_it() -> None:
     request = replace(ASK, output_schema={"type": "object"})
     answer = {"type": "json_schema", "name": "answer", "schema": {"type": "object"}, "strict": False}
-    assert (await body_of(request))["text"] == {"format": answer}
-    assert "text" not in await body_of(request, quirks=["no_json_schema"])
+    assert (await API.body(request))["text"] == {"format": answer}
+    assert "text" not in await API.body(request, quirks=["no_json_schema"])
 
 
 COMMENTED = stream(
@@ -151,10 +105,10 @@ COMMENTED = stream(
 
 
 async def test_encrypted_reasoning_and_phases_go_back_to_the_model_that_left_them() -> None:
-    reply = await message_of([Reply(COMMENTED)])
+    reply = await API.message([Reply(COMMENTED)])
     assert reply.parts == (Thinking("Hm"), Text("I look."), READ)
     history = [*ASK.history, reply, FOUND]
-    own = await body_of(replace(ASK, history=history))
+    own = await API.body(replace(ASK, history=history))
     call = {"type": "function_call", "call_id": "call_1", "name": "read_file", "arguments": READ.arguments}
     result = {"type": "function_call_output", "call_id": "call_1", "output": "# Marvin"}
     kept = {"id": "rs_1", "type": "reasoning", "encrypted_content": ENCRYPTED}
@@ -166,12 +120,12 @@ async def test_encrypted_reasoning_and_phases_go_back_to_the_model_that_left_the
         result,
     ]
     for change in ({"model": "acme-2"}, {"name": "other"}):
-        others = await body_of(replace(ASK, history=history), **change)
+        others = await API.body(replace(ASK, history=history), **change)
         assert others["input"][1:] == [{"role": "assistant", "content": "I look."}, call, result]
 
 
 async def test_reasoning_that_is_not_encrypted_does_not_go_back() -> None:
-    reply = await message_of([Reply(stream((reasoning("Hm", encrypted=None), ()), (message("Yes."), ())))])
+    reply = await API.message([Reply(stream((reasoning("Hm", encrypted=None), ()), (message("Yes."), ())))])
     assert (reply.parts, reply.vendor) == ((Thinking("Hm"), Text("Yes.")), None)
 
 
@@ -185,15 +139,15 @@ async def test_summaries_and_raw_reasoning_are_thoughts() -> None:
     ]
     raw = [event("reasoning_text.delta", item_id="rs_2", output_index=1, content_index=0, delta="Three.")]
     events = stream((reasoning("One.", "Two."), summaries), (reasoning("Three."), raw), (message("Yes."), ()))
-    assert (await message_of([Reply(events)])).parts == (Thinking("One.\n\nTwo."), Thinking("Three."), Text("Yes."))
+    assert (await API.message([Reply(events)])).parts == (Thinking("One.\n\nTwo."), Thinking("Three."), Text("Yes."))
 
 
 async def test_a_refusal_is_shown_as_the_answer() -> None:
     refused = {**message(""), "content": [{"type": "refusal", "refusal": "I will not."}]}
-    assert (await message_of([Reply(stream((refused, text_deltas(0, ["I will ", "not."], "refusal"))))])).text == (
+    assert (await API.message([Reply(stream((refused, text_deltas(0, ["I will ", "not."], "refusal"))))])).text == (
         "I will not."
     )
-    assert (await message_of([Reply(dumps(response([refused])).encode())])).text == "I will not."
+    assert (await API.message([Reply(dumps(response([refused])).encode())])).text == "I will not."
 
 
 @pytest.mark.parametrize("arguments_in", ["deltas", "done", "both"])
@@ -201,7 +155,7 @@ async def test_a_call_is_whole_wherever_its_arguments_come(arguments_in: str) ->
     whole = function_call(CALL)
     done = {**whole, "arguments": ""} if arguments_in == "deltas" else whole
     streamed = () if arguments_in == "done" else argument_deltas(0, CALL)
-    assert (await message_of([Reply(stream((done, streamed)))])).parts == (READ,)
+    assert (await API.message([Reply(stream((done, streamed)))])).parts == (READ,)
 
 
 async def test_interleaved_calls_without_ends_are_told_apart() -> None:
@@ -213,7 +167,7 @@ async def test_interleaved_calls_without_ends_are_told_apart() -> None:
     ]
     mixed = [one for pair in zip(first, second, strict=False) for one in pair]
     events = (*begun, *mixed, *first[len(second) :], event("completed", response=response([])))
-    calls = (await message_of([Reply(events)])).tool_calls
+    calls = (await API.message([Reply(events)])).tool_calls
     assert calls == (READ, ToolCall("call_2", OTHER_CALL.name, OTHER_CALL.arguments))
 
 
@@ -228,11 +182,11 @@ async def test_items_may_be_told_apart_by_their_ids_alone() -> None:
         event("output_item.done", item=call),
         event("completed", response=response([])),
     )
-    assert (await message_of([Reply(events)])).parts == (Text("I look."), READ)
+    assert (await API.message([Reply(events)])).parts == (Text("I look."), READ)
 
 
 async def test_a_call_without_an_id_gets_one() -> None:
-    (call,) = (await message_of([Reply(Said((Call(CALL.name, CALL.arguments, id=""),)))])).tool_calls
+    (call,) = (await API.message([Reply(Said((Call(CALL.name, CALL.arguments, id=""),)))])).tool_calls
     assert replace(call, id="call_1") == READ
     assert call.id.startswith("call_")
 
@@ -241,14 +195,14 @@ async def test_a_call_without_an_id_gets_one() -> None:
     ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "filtered"), ("because", "stop")]
 )
 async def test_an_incomplete_answer_says_why(reason: str, finish: str) -> None:
-    assert (await message_of([Reply(Said(("x",), finish=reason))])).finish == finish
+    assert (await API.message([Reply(Said(("x",), finish=reason))])).finish == finish
 
 
 async def test_usage_tells_what_was_cached() -> None:
     details = {"cached_tokens": 4, "cache_write_tokens": 3}
     counted = {"input_tokens": 9, "output_tokens": 2, "input_tokens_details": details}
     end = response([], usage=counted, model="acme-1-2026")
-    reply = await message_of([Reply(stream((message("x"), ()), end=end))])
+    reply = await API.message([Reply(stream((message("x"), ()), end=end))])
     assert (reply.model, reply.usage) == ("acme-1-2026", Usage(input=9, output=2, cache_read=4, cache_write=3))
 
 
@@ -272,18 +226,18 @@ async def test_an_error_is_of_its_kind_wherever_it_comes(code: str, expected: ty
         dumps(failed).encode(),
     ):
         with pytest.raises(ProviderError, match=r"It broke") as caught:
-            await message_of([Reply(body)])
+            await API.message([Reply(body)])
         assert type(caught.value) is expected
 
 
 async def test_a_conversation_that_does_not_fit_is_an_overflow() -> None:
     with pytest.raises(ContextOverflow, match="maximum context length is 8192"):
-        await message_of([Reply(dumps(OVERFLOW).encode(), status=400)])
+        await API.message([Reply(dumps(OVERFLOW).encode(), status=400)])
 
 
 async def test_an_answer_without_its_last_event_is_interrupted() -> None:
     with pytest.raises(Interrupted, match="before it was whole"):
-        await message_of([Reply(COMMENTED[:-1])])
+        await API.message([Reply(COMMENTED[:-1])])
 
 
 @pytest.mark.parametrize(
@@ -304,7 +258,6 @@ async def test_the_vendor_file_knows_which_models_need_this_api(tmp_path: Path, 
         environ = {"HOME": str(tmp_path), "OPENAI_BASE_URL": server.url, "OPENAI_MODEL": model}
         chosen = settings.load({}, environ)
         provider = vendors.create(vendors.load("openai", chosen), chosen)
-        async for _ in provider.stream(ASK):
-            pass
+        await ask(provider)
         await provider.aclose()
         assert server.requests[0].path == path

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from marvin_server import certificates
 from marvin_server.errors import TimedOut, Unreachable
-from marvin_server.providers import trust
 from marvin_server.providers.transport import Transport
 from tests.providers.raw_server import read_request, serving
 from tests.servers.authority import Authority, openssl
@@ -143,4 +143,4 @@ async def test_a_server_that_falls_silent_during_the_handshake_times_out() -> No
 def test_where_the_system_has_no_certificates_those_of_certifi_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "")
     monkeypatch.setenv("SSL_CERT_DIR", "")
-    assert trust.context().cert_store_stats()["x509_ca"] > 50
+    assert certificates.context().cert_store_stats()["x509_ca"] > 50

@@ -2,6 +2,7 @@ import asyncio
 import gzip
 import subprocess
 import sys
+import time
 import zlib
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from marvin_server.errors import BadRequest, Interrupted, TimedOut, Unreachable
 from marvin_server.providers.transport import Response, Transport, is_loopback
 from tests.servers.http_server import Answer, HttpServer, Mark, Request, Step
+from tests.servers.model_server import ThreadedModelServer
 
 
 def answers(*steps: Step, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> HttpServer:
@@ -142,6 +144,32 @@ async def test_every_byte_starts_the_stall_time_out_anew_but_not_the_request_tim
         client = transport(request_timeout=0.3)
         with pytest.raises(TimedOut, match="request_timeout"):
             await post(client, server)
+        await client.aclose()
+
+
+async def test_the_request_time_out_holds_for_a_reader_that_paused_when_it_passed() -> None:
+    async with answers(b"x", Mark.GATE, b"y") as server:
+        client = transport(request_timeout=0.1)
+        async with client.post(f"http://127.0.0.1:{server.port}/v1", {}, b"{}") as response:
+            assert await response.read() == b"x"
+            await asyncio.sleep(0.2)
+            server.release()
+            with pytest.raises(TimedOut, match="request_timeout"):
+                await response.read()
+        await client.aclose()
+
+
+async def test_what_came_while_the_process_stood_still_is_read_and_no_silence() -> None:
+    with ThreadedModelServer("gated") as server:
+        client = transport(stall_timeout=0.1)
+        async with client.post(f"{server.url}/chat/completions", {}, b'{"stream": true}') as response:
+            server.release()
+            assert await response.read()
+            reading = asyncio.ensure_future(response.read())
+            await asyncio.sleep(0)
+            server.release()
+            time.sleep(0.3)  # noqa: ASYNC251
+            assert await reading
         await client.aclose()
 
 

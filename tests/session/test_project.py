@@ -41,6 +41,52 @@ def test_instructions_are_read_from_the_working_directory_up_to_the_root_and_no_
     assert instructions(folder) == below
 
 
+def test_in_a_folder_of_a_repository_those_above_it_count_up_to_the_repositorys_top(folder: Path) -> None:
+    (folder.parent / "AGENTS.md").write_text("beyond")
+    (folder / ".git").mkdir()
+    (folder / "AGENTS.md").write_text("top")
+    (folder / ".marvin/config.yaml").write_text("thinking: high\n")
+    (folder / "a/CLAUDE.md").write_text("between")
+    (folder / "a/b/c").mkdir()
+    (folder / "a/b/AGENTS.md").write_text("root")
+    (folder / "a/b/c/AGENTS.md").write_text("here")
+    assert instructions(folder / "a/b", "c") == [
+        *(("c/AGENTS.md", "here"), ("AGENTS.md", "root")),
+        *(("../CLAUDE.md", "between"), ("../../AGENTS.md", "top")),
+    ]
+    found = read(Root(folder / "a/b"), ".")
+    assert (found.problems, found.files.keys()) == ((), {"instructions"})
+    (folder / "AGENTS.md").write_text("top!")
+    assert read(Root(folder / "a/b"), ".").digest("instructions") != found.digest("instructions")
+
+
+def test_a_repository_within_another_ends_the_way_up(folder: Path) -> None:
+    (folder / ".git").mkdir()
+    (folder / "AGENTS.md").write_text("top")
+    (folder / "a/.git").write_text("gitdir: ../.git/modules/a\n")
+    assert instructions(folder / "a/b") == []
+
+
+def test_a_file_above_that_leads_out_of_the_repository_is_refused_and_named(folder: Path) -> None:
+    (folder / ".git").mkdir()
+    (folder.parent / "outside").write_text("a secret")
+    (folder / "AGENTS.md").symlink_to("../outside")
+    found = read(Root(folder / "a/b"), ".")
+    assert found.files == {}
+    assert [problem.split(" is left out: ")[0] for problem in found.problems] == ["../../AGENTS.md"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a folder to another user")
+@pytest.mark.parametrize("theirs", [".", ".git"])
+def test_what_another_user_put_above_is_left_out_and_named(folder: Path, theirs: str) -> None:
+    (folder / ".git").mkdir()
+    (folder / "AGENTS.md").write_text("evil")
+    os.chown(folder / theirs, 12345, -1)
+    found = read(Root(folder / "a/b"), ".")
+    problem = "../../AGENTS.md is left out: its git repository belongs to another user"
+    assert (found.files, found.problems) == ({}, (problem,))
+
+
 def test_a_link_or_copy_for_another_assistant_is_taken_once(folder: Path) -> None:
     (folder / "AGENTS.md").write_text("the same")
     (folder / "CLAUDE.md").symlink_to("AGENTS.md")
@@ -179,18 +225,18 @@ def test_settings_that_cannot_be_read_are_named(text: str, problem: str) -> None
 
 def test_a_small_file_that_stands_for_a_huge_one_is_refused_at_once() -> None:
     levels = "".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
-    started = time.monotonic()
+    started = time.process_time()
     assert settings(f"a0: &a0 {{b: c}}\n{levels}")[0] == ProjectSettings()
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_files_of_a_stranger_cost_little_however_strange_their_characters_are(folder: Path) -> None:
     (folder / ".github").mkdir()
     for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".clinerules"):
         (folder / name).write_text(name + "\u202e" * 330_000)
-    started = time.monotonic()
+    started = time.process_time()
     assert sum(len(text) for _, text in instructions(folder)) < 103_000
-    assert time.monotonic() - started < 1.5
+    assert time.process_time() - started < 1.5
 
 
 @given(st.text(max_size=200))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.session import Subscription
 from marvin_server.session.store import Store
 from tests.agent.scripted import Hang, Scripted, call
+from tests.processes import processes_with
 
 Opener = Callable[..., OpenSession]
 
@@ -178,7 +180,8 @@ async def test_cancelled_while_the_model_writes_keeps_the_text_that_arrived(open
 async def test_cancelled_while_a_command_runs_leaves_a_valid_history_and_no_process(
     opener: Opener, store: Store, workspace: Path
 ) -> None:
-    slow = call("run_command", json.dumps({"command": "echo up; exec sleep 60.0417"}))
+    stays = f"60.{os.getpid()}"  # seconds that no other process on this machine sleeps
+    slow = call("run_command", json.dumps({"command": f"echo up; exec sleep {stays}"}))
     never = call("run_command", '{"command": "touch never"}')
     opened = opener(Scripted([call("read_file", '{"path": "a.txt"}'), slow, never]), approve="all")
     subscription = opened.session.subscribe()
@@ -192,7 +195,7 @@ async def test_cancelled_while_a_command_runs_leaves_a_valid_history_and_no_proc
     statuses = [part.status for part in history[-1].parts if isinstance(part, ToolResult)]
     assert statuses == ["ok", "cancelled", "cancelled"]
     assert not (workspace / "never").exists()
-    assert not any(b"60.0417" in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline"))
+    assert processes_with(stays) == []
 
 
 async def test_cancelled_before_its_first_step_a_turn_still_ends(opener: Opener) -> None:

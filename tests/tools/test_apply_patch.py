@@ -1,7 +1,7 @@
 """The tool apply_patch, called as a model calls it, on real files."""
 
-import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -209,16 +209,13 @@ async def test_a_long_diff_is_cut_in_the_text_and_whole_on_the_screen(folder: Pa
     assert output.details["diff"].count("\n+line") == 500
 
 
-async def test_long_blocks_are_read_and_compared_while_the_session_goes_on(folder: Path, call: Call) -> None:
-    (folder / "a.py").write_text("".join(f"line {i}\n" for i in range(8_000)))
-    parts = [[f"line {i}\n" for i in range(start, start + 190)] for start in range(0, 7_600, 190)]
-    patch = "a.py\n" + "".join(
-        f"<<<<<<< SEARCH\n{''.join(part)}=======\n{''.join(part[::-1])}>>>>>>> REPLACE\n" for part in parts
-    )
-    running = asyncio.ensure_future(call("apply_patch", patch=patch))
-    turns = 0
-    while not running.done():
-        await asyncio.sleep(0.001)
-        turns += 1
-    assert (await running).text.startswith("Changed a.py: ")
-    assert turns > 10
+async def test_long_blocks_are_compared_outside_the_thread_of_the_session(folder: Path, call: Call) -> None:
+    lines = [f"line {number} of {number % 7}\n" for number in range(8_000)]
+    (folder / "a.py").write_text("".join(lines))
+    await call("apply_patch", path="a.py", old_str=lines[-1], new_str="the tool is loaded\n")
+    blocks = ["".join(f"{line.rstrip()}?\n" for line in lines[at : at + 200]) for at in range(0, 6_000, 400)]
+    patch = "a.py\n" + "".join(f"<<<<<<< SEARCH\n{block}=======\n>>>>>>> REPLACE\n" for block in blocks)
+    of_this_thread, of_all = time.thread_time(), time.process_time()
+    assert "these lines were not found" in (await call("apply_patch", patch=patch)).text
+    of_this_thread, of_all = time.thread_time() - of_this_thread, time.process_time() - of_all
+    assert of_this_thread < of_all / 2

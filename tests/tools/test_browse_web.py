@@ -340,6 +340,12 @@ async def test_a_certificate_is_checked_against_the_name_not_the_address(
         assert asked == [f"good.example:{port}"]
 
 
+async def test_certificates_that_cannot_be_read_are_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/company.pem")
+    said = (await call("browse_web", url="https://93.184.216.34/")).text
+    assert said.startswith("Error: No page can be read: the certificates in /nowhere/company.pem cannot be read (")
+
+
 async def _here(_host: str, _port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 

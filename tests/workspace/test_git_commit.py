@@ -113,25 +113,27 @@ async def test_a_commit_that_is_cancelled_is_made_or_leaves_the_index_as_it_was(
 ):
     started, go = tmp_path / "started", tmp_path / "go"
     os.mkfifo(started)
+    os.mkfifo(go)
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
     program.write_text(
         f"""#!/bin/sh
         GIT={shutil.which("git")}
-        case " $* " in *" commit "*) echo > {started}; until [ -e {go} ]; do sleep 0.01; done; {then};; esac
+        case " $* " in *" commit "*) echo > {started}; read -r _ < {go}; {then};; esac
         exec "$GIT" "$@"
         """
     )
     program.chmod(0o755)
     folder.environ["PATH"] = f"{program.parent}:{folder.environ['PATH']}"
     folder.write({"new.txt": "new\n"})
-    running = asyncio.ensure_future(committed("x", "new.txt"))
-    async with asyncio.timeout(20):
-        await asyncio.to_thread(started.read_bytes)
-    running.cancel()
-    go.touch()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    with go.open("r+b", buffering=0) as gate:
+        running = asyncio.ensure_future(committed("x", "new.txt"))
+        async with asyncio.timeout(20):
+            await asyncio.to_thread(started.read_bytes)
+        running.cancel()
+        gate.write(b"\n")
+        with pytest.raises(asyncio.CancelledError):
+            await running
     assert folder.status() == status
 
 

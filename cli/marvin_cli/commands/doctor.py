@@ -1,10 +1,13 @@
 """Show what is configured, what is usable, and what to do next."""
 
 import argparse
+import asyncio
+import dataclasses
 import os
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +18,7 @@ from marvin_cli.commands import show, show_json
 from marvin_server import __version__
 from marvin_server.errors import MarvinError
 from marvin_server.providers import selection
-from marvin_server.providers.readiness import readiness
+from marvin_server.providers.readiness import Readiness, heard
 from marvin_server.session.store import Store
 from marvin_server.settings import Settings
 from marvin_server.workspace import beneath
@@ -104,15 +107,9 @@ def _places(settings: Settings) -> list[Finding]:
 
 
 def _providers(settings: Settings) -> list[Finding]:
-    findings: list[Finding] = []
-    for name in selection.names(settings):
-        try:
-            state = readiness(name, settings)
-        except MarvinError as error:
-            findings.append(Finding("Providers", "problem", f"{name}: {error}"))
-        else:
-            level: Level = "ok" if state.ready else "note"
-            findings.append(Finding("Providers", level, f"{name}: {state.text}", state.advice))
+    names, chain = selection.names(settings), selection.fallback_names(settings)
+    states, in_chain = asyncio.run(_heard(names, chain, settings))
+    findings = [_standing("Providers", name, state) for name, state in zip(names, states, strict=True)]
     try:
         provider = selection.choose(settings).provider
     except MarvinError as error:
@@ -120,8 +117,37 @@ def _providers(settings: Settings) -> list[Finding]:
     else:
         chosen = f"in use: {provider.name}" + ("" if provider.name == "offline" else f" with {provider.model}")
         advice = "set one of the keys above for a model" if provider.name == "offline" else None
-        findings.append(Finding("Providers", "ok", chosen, advice))
+        state = dict(zip(names, states, strict=True)).get(provider.name)
+        level: Level = "note" if isinstance(state, Readiness) and not state.ready else "ok"
+        findings.append(Finding("Providers", level, chosen, advice))
+    for number, (name, state) in enumerate(zip(chain, in_chain, strict=True), 1):
+        findings.append(_standing("When it fails", f"{number}. {name}", state))
+    if not chain:
+        none = "no other provider goes on"
+        findings.append(Finding("When it fails", "ok", none, "the setting fallback names those that shall"))
     return findings
+
+
+async def _heard(
+    names: Sequence[str], chain: Sequence[str], settings: Settings
+) -> tuple[list[Readiness | MarvinError], list[Readiness | MarvinError]]:
+    """How it stands with the providers, and with those in the fallback chain, which use models of their own."""
+    own = dataclasses.replace(settings, model=None, default_model=None)
+
+    async def ask(name: str, settings: Settings) -> Readiness | MarvinError:
+        try:
+            return await heard(name, settings)
+        except MarvinError as error:
+            return error
+
+    found = await asyncio.gather(*(ask(name, settings) for name in names), *(ask(name, own) for name in chain))
+    return found[: len(names)], found[len(names) :]
+
+
+def _standing(area: str, title: str, state: Readiness | MarvinError) -> Finding:
+    if isinstance(state, MarvinError):
+        return Finding(area, "problem", f"{title}: {state}")
+    return Finding(area, "ok" if state.ready else "note", f"{title}: {state.text}", state.advice)
 
 
 def _machine(settings: Settings) -> list[Finding]:

@@ -13,7 +13,7 @@ from marvin_server.agent.shell.subcommands import Parsed, Subcommand
 from marvin_server.agent.shell.words import Token, Unreadable, tokens
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node
 
 LONGEST = 10_000
 _DEEPEST = 40
@@ -30,7 +30,10 @@ _EXPANSIONS = _SUBSTITUTIONS | {"expansion", "simple_expansion", "arithmetic_exp
 
 
 def read(text: str) -> Parsed:
-    """The simple commands in ``text``, which bash is to read, as they stand there. Never raises."""
+    """The simple commands in ``text``, which bash is to read, as they stand there. Never raises. Texts may be read in
+    several threads at once."""
+    from tree_sitter import Parser
+
     if len(text) > LONGEST:
         return Parsed((), f"is longer than {LONGEST:,} characters")
     if match := _STRANGE.search(text):
@@ -42,7 +45,7 @@ def read(text: str) -> Parsed:
     reading = _Reading()
     try:
         without = without_heredocs(raw)
-        root = _parser().parse(without.text.encode("latin-1")).root_node
+        root = Parser(_language()).parse(without.text.encode("latin-1")).root_node
         reading.text, reading.heredocs = without.text, set(without.places)
         if root.has_error:
             reading.problem = "is not understood as bash"
@@ -55,11 +58,11 @@ def read(text: str) -> Parsed:
 
 
 @cache
-def _parser() -> "Parser":
+def _language() -> "Language":
     import tree_sitter_bash
-    from tree_sitter import Language, Parser
+    from tree_sitter import Language
 
-    return Parser(Language(tree_sitter_bash.language()))
+    return Language(tree_sitter_bash.language())
 
 
 class _Reading:

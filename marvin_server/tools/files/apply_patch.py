@@ -1,6 +1,7 @@
 """The tool ``apply_patch``."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -47,20 +48,23 @@ class Params(BaseModel):
             raise ValueError("send either patch, or path, old_str and new_str")
         return self
 
+    @cached_property
+    def read(self) -> Patch | ToolError | None:
+        """The patch, or what is wrong with it; None where there is none."""
+        try:
+            return None if self.patch is None else formats.parse(self.patch, self.path)
+        except ToolError as error:
+            return error
+
 
 def _paths(params: Params) -> list[str]:
-    named = [params.path] if params.path else []
-    try:
-        return named if params.patch is None else list(formats.parse(params.patch, params.path).paths)
-    except ToolError:
-        return named
+    if isinstance(params.read, Patch):
+        return list(params.read.paths)
+    return [params.path] if params.path else []
 
 
 def _title(params: Params) -> str:
-    try:
-        operations = () if params.patch is None else formats.parse(params.patch, params.path).operations
-    except ToolError:
-        operations = ()
+    operations = params.read.operations if isinstance(params.read, Patch) else ()
     named = [_named(operation) for operation in operations] or _paths(params)
     return " ".join(["apply_patch", ", ".join(dict.fromkeys(named))]).rstrip()
 
@@ -96,10 +100,12 @@ async def apply_patch(params: Params, context: ToolContext) -> ToolOutput:
 
 async def _planned(params: Params, workspace: Workspace, then: Callable[[_Planned], T]) -> T:
     """What ``then`` makes of what the call would do; both take time in proportion to the files."""
-    if params.patch is None:
+    patch = params.read
+    if patch is None:
         return await workspace.apart(params.path, lambda: then(_replaced(params, workspace)))
-    patch = params.patch
-    return await workspace.apart(None, lambda: then(_patched(formats.parse(patch, params.path), workspace)))
+    if isinstance(patch, ToolError):
+        raise patch
+    return await workspace.apart(None, lambda: then(_patched(patch, workspace)))
 
 
 def _replaced(params: Params, workspace: Workspace) -> _Planned:

@@ -5,9 +5,10 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from marvin_server.errors import ToolError
-from marvin_server.tools.base import ToolContext, tool
+from marvin_server.tools.base import Preview, ToolContext, tool
 from marvin_server.tools.git._repository import repository
 from marvin_server.workspace import git_branches
+from marvin_server.workspace.git_preview import of_deletion
 
 
 class Params(BaseModel):
@@ -21,7 +22,14 @@ def _title(params: Params) -> str:
     return " ".join(["git_branch", params.action, params.name, *filter(None, [params.new_name])])
 
 
-@tool(effect="edit", title=_title)
+async def _preview(params: Params, context: ToolContext) -> Preview | None:
+    if params.action != "delete":
+        return None
+    foreseen = await of_deletion(await repository(context), params.name)
+    return Preview(foreseen.text, foreseen.state)
+
+
+@tool(effect="edit", title=_title, preview=_preview)
 async def git_branch(params: Params, context: ToolContext) -> str:
     """Create, rename or delete a branch. Only a merged one is deleted."""
     where = await repository(context)

@@ -6,9 +6,10 @@ from pydantic import BaseModel, Field
 
 from marvin_server.errors import ToolError
 from marvin_server.events import Command
-from marvin_server.tools.base import ToolContext, tool
+from marvin_server.tools.base import Preview, ToolContext, tool
 from marvin_server.tools.git._repository import repository
 from marvin_server.workspace.git_commit import commit
+from marvin_server.workspace.git_preview import of_commit
 
 
 class Params(BaseModel):
@@ -29,10 +30,20 @@ def _command(params: Params, context: ToolContext) -> Command:
     return Command(shlex.join(argv), "bash", str(context.workspace.directory))
 
 
-@tool(effect="execute", title=_title, command=_command)
+async def _preview(params: Params, context: ToolContext) -> Preview:
+    paths = _paths(params, context)
+    foreseen = await of_commit(await repository(context), params.message, paths=paths, everything=params.all)
+    return Preview(foreseen.text, foreseen.state)
+
+
+@tool(effect="execute", title=_title, command=_command, preview=_preview)
 async def git_commit(params: Params, context: ToolContext) -> str:
     """Commit what is staged, or the named paths, or all tracked changes. Hooks do not run."""
+    paths = _paths(params, context)
+    return await commit(await repository(context), params.message, paths=paths, everything=params.all)
+
+
+def _paths(params: Params, context: ToolContext) -> list[str]:
     if params.all and params.paths:
         raise ToolError("Give paths or all, not both.")
-    paths = [context.workspace.locate(path) for path in params.paths]
-    return await commit(await repository(context), params.message, paths=paths, everything=params.all)
+    return [context.workspace.locate(path) for path in params.paths]

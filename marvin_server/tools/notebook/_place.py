@@ -15,11 +15,11 @@ _REASON = "it holds your own notes, which are not part of the workspace"
 
 
 @contextmanager
-def notebook(context: ToolContext) -> Generator[Workspace]:
+def notebook(context: ToolContext, *, for_person: bool = False) -> Generator[Workspace]:
     """The folder ~/Notes as a workspace of its own, for as long as the block runs.
 
-    Raises PermissionNeeded (``outside_path``) unless the folder is permitted, or lies in the workspace; what is
-    protected in it is a ToolError, as only the folder itself can be asked for.
+    Raises PermissionNeeded (``outside_path``) unless the folder is permitted, or lies in the workspace, or what comes
+    of it is ``for_person`` alone; what is protected in it is a ToolError, as only the folder itself can be asked for.
     """
     folder = Path(context.environ.get("HOME", "/nonexistent"), "Notes")
     try:
@@ -29,7 +29,7 @@ def notebook(context: ToolContext) -> Generator[Workspace]:
             f"{folder} cannot be used ({error.strerror}); the person's notes are looked for there."
         ) from error
     try:
-        if not root.path.is_relative_to(context.workspace.root.path) and not context.workspace.permits(str(root.path)):
+        if not for_person and not _is_permitted(context, root):
             raise PermissionNeeded("outside_path", os.fspath(root.path), _REASON)
         try:
             yield Workspace(root)
@@ -37,6 +37,10 @@ def notebook(context: ToolContext) -> Generator[Workspace]:
             raise ToolError(f"'{printable(needed.path)}' in {folder} is out of reach: {needed.reason}.") from needed
     finally:
         root.close()
+
+
+def _is_permitted(context: ToolContext, root: Root) -> bool:
+    return root.path.is_relative_to(context.workspace.root.path) or context.workspace.permits(str(root.path))
 
 
 def within(path: str) -> str:

@@ -1,13 +1,15 @@
 """The tool ``file_apply_patch``."""
 
+from msgspec import Struct
 from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
 from marvin_server.edits.replace import replace
-from marvin_server.edits.unified import difference
+from marvin_server.edits.unified import Difference, difference
 from marvin_server.errors import ToolError
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
 from marvin_server.tools.notebook._place import notebook, within
+from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
 
@@ -22,14 +24,33 @@ def _title(params: Params) -> str:
     return f"file_apply_patch {params.file}"
 
 
-@tool(effect="edit", title=_title)
+class _Planned(Struct, frozen=True):
+    """What a call would do with the file ``document``."""
+
+    document: Document
+    text: str
+    change: Difference
+
+
+async def _preview(params: Params, context: ToolContext) -> str:
+    """The diff, also before the folder is permitted: it is shown to its owner. What is wrong with the call is not
+    said then (PermissionNeeded is raised in its place), as it would tell the model what stands in the file."""
+    try:
+        with notebook(context, for_person=True) as notes:
+            return (await notes.apart(within(params.file), lambda: _planned(params, notes))).change.diff
+    except ToolError:
+        with notebook(context):
+            raise
+
+
+@tool(effect="edit", title=_title, preview=_preview)
 async def file_apply_patch(params: Params, context: ToolContext) -> ToolOutput:
     """Replace old_str, copied exactly and occurring once in the file, with new_str; for files in ~/Notes."""
     with notebook(context) as notes:
         return await notes.apart(within(params.file), lambda: _applied(params, notes))
 
 
-def _applied(params: Params, notes: Workspace) -> ToolOutput:
+def _planned(params: Params, notes: Workspace) -> _Planned:
     document = notes.read(within(params.file))
     try:
         text = replace(document.path, document.text, params.old_str, params.new_str).new or ""
@@ -38,7 +59,13 @@ def _applied(params: Params, notes: Workspace) -> ToolOutput:
     change = difference(f"~/Notes/{document.path}", readable(document.text), readable(text))
     if not change.diff:
         raise ToolError(f"{document.path}: old_str and new_str are the same, so there is nothing to change.")
-    notes.write(document, text)
+    return _Planned(document, text, change)
+
+
+def _applied(params: Params, notes: Workspace) -> ToolOutput:
+    planned = _planned(params, notes)
+    document, change = planned.document, planned.change
+    notes.write(document, planned.text)
     return ToolOutput(
         f"Changed {document.path} in ~/Notes: +{change.added} -{change.removed} lines.", details=asdict(change)
     )

@@ -5,13 +5,13 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 
 import marvin_server
+from marvin_server import certificates
 from marvin_server.errors import ToolError
 from marvin_server.sanitise import one_line
 from marvin_server.tools.web import _target
@@ -49,7 +49,7 @@ async def fetch(url: str, reach: Reach, *, seconds: float) -> Page:
     target = _target.read(url)
     try:
         async with asyncio.timeout(seconds):
-            trusted = await asyncio.to_thread(_trusted)
+            trusted = await _trusted()
             for _ in range(_MOST_REDIRECTS + 1):
                 answer = await _ask(target, reach, trusted)
                 if isinstance(answer, Page):
@@ -78,6 +78,13 @@ def proxy_for(target: Target) -> str | None:
     if not proxy or proxy_bypass(target.host) or (target.address and target.address.is_loopback):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+async def _trusted() -> ssl.SSLContext:
+    try:
+        return await asyncio.to_thread(certificates.context)
+    except ValueError as error:
+        raise ToolError(f"No page can be read: {error}. SSL_CERT_FILE and SSL_CERT_DIR name them.") from None
 
 
 async def _ask(target: Target, reach: Reach, trusted: ssl.SSLContext) -> Page | str:
@@ -145,14 +152,3 @@ async def _body(response: "httpx.Response") -> tuple[bytes, bool]:
 def _status(response: "httpx.Response") -> str:
     hint = {401: "; it wants a login", 403: "; it turns programs away, or wants a login", 429: "; try again later"}
     return f"{response.status_code} {response.reason_phrase}".strip() + hint.get(response.status_code, "")
-
-
-def _trusted() -> ssl.SSLContext:
-    """The certificates of the system, of ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``, or certifi's where there are none."""
-    context = ssl.create_default_context()
-    folder = ssl.get_default_verify_paths().capath
-    if not context.cert_store_stats()["x509_ca"] and not (folder and any(Path(folder).iterdir())):
-        import certifi
-
-        context.load_verify_locations(certifi.where())
-    return context

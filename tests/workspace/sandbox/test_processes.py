@@ -10,11 +10,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from marvin_server.workspace.process import Completed, Processes, shell_argv
+from tests.processes import processes_with
 from tests.workspace.sandbox.place import CHECKOUT, SECRET, Place
 
 STAYS = f"61.{os.getpid()}"  # seconds that no other process on this machine sleeps
@@ -30,12 +30,7 @@ def bystander() -> Iterator[subprocess.Popen[bytes]]:
 
 def left() -> list[int]:
     """The pids of what these tests have started and what still runs."""
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if STAYS.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-    return found
+    return processes_with(STAYS)
 
 
 async def test_no_environment_of_another_process_is_read(place: Place, bystander: subprocess.Popen[bytes]) -> None:
