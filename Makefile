@@ -17,6 +17,7 @@ check: .venv/developer
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python -m marvin_server.protocol.schema --check
 
 fix: .venv/developer
 	$(BIN)/ruff check --fix .

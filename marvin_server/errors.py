@@ -5,9 +5,15 @@
     MarvinError
     ├── UsageError            a wrong option or value; exit code 2
     ├── StoreError            the session store cannot be read or written
+    │   ├── NoSession         there is no session by that id
+    │   └── SessionOwned      another process is at work in the session
     ├── CheckpointError       what would be undone cannot be kept or read
+    ├── PatchError            a patch cannot be reviewed
+    │   ├── NoPatch           there is no patch by that id
+    │   └── PatchSettled      every hunk of it is decided on
     ├── ToolError             a tool could not do what it was asked; becomes a result that the model reads
     │   ├── PathRefused       a path that leads out of the workspace
+    │   ├── Rejected          the person does not want the change
     │   └── PermissionNeeded  the person must be asked first; nothing was done yet
     └── ProviderError         a model request failed
         ├── Auth              the key is missing, wrong or not allowed
@@ -37,8 +43,28 @@ class StoreError(MarvinError):
     """The session store cannot be opened, read or written."""
 
 
+class NoSession(StoreError):
+    """There is no session by that id."""
+
+
+class SessionOwned(StoreError):
+    """Another process runs turns in the session."""
+
+
 class CheckpointError(MarvinError):
     """A checkpoint of the workspace's files cannot be taken, kept or read."""
+
+
+class PatchError(MarvinError):
+    """A patch cannot be reviewed."""
+
+
+class NoPatch(PatchError):
+    """There is no patch by that id in the session, since it was opened."""
+
+
+class PatchSettled(PatchError):
+    """Every hunk of the patch is decided on."""
 
 
 class ToolError(MarvinError):
@@ -47,6 +73,10 @@ class ToolError(MarvinError):
 
 class PathRefused(ToolError):
     """A path leads out of the workspace, or names something that no tool may touch."""
+
+
+class Rejected(ToolError):
+    """The person has seen what would be changed and does not want any of it; nothing was done."""
 
 
 class PermissionNeeded(ToolError):

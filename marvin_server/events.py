@@ -14,6 +14,7 @@ Stop = Literal["completed", "cancelled", "failed", "denied", "round_limit", "bud
 Level = Literal["note", "warning", "error"]
 PermissionKind = Literal["command", "edit", "protected_path", "outside_path", "network", "trust"]
 Decision = Literal["allow_once", "allow_session", "allow_edited", "deny", "deny_and_stop"]
+EditKind = Literal["add", "update", "delete"]
 
 
 class Script(Struct, frozen=True):
@@ -44,7 +45,8 @@ class Permission(Struct, frozen=True):
     """A question to the person. ``decided_by`` names the rule that asks; an answer covers exactly what is shown.
 
     ``diff`` is the unified diff of what would be changed (of git's branches and history, what would be done to them),
-    None where the tool cannot tell before. Where it is cut, a last line says so.
+    None where the tool cannot tell before. Where it is cut, a last line says so. ``options`` are the answers
+    that it takes; only a question with a ``command`` can be answered with another one.
     """
 
     id: str
@@ -55,6 +57,53 @@ class Permission(Struct, frozen=True):
     tool_call_id: str | None = None
     command: Command | None = None
     diff: str | None = None
+    options: tuple[Decision, ...] = ("allow_once", "allow_session", "deny", "deny_and_stop")
+
+
+class Hunk(Struct, frozen=True):
+    """Old lines of a file that become new ones; lines have their ends.
+
+    ``old_start`` and ``new_start`` are the numbers, from 1, of the first line on each side; where a side has no lines,
+    of the line that they would come before. ``id`` depends on the path and on the lines, not on where they are.
+    """
+
+    id: str
+    old_start: int
+    old_lines: tuple[str, ...]
+    new_start: int
+    new_lines: tuple[str, ...]
+
+
+class Edit(Struct, frozen=True):
+    """What becomes of one file. ``path`` is relative to the workspace root; with ``uri`` it is the place before.
+
+    ``new_path`` and ``new_uri`` are where the file goes, ``executable`` whether it gets or loses that permission; None
+    keeps either. A file that is added or deleted has one hunk, unless it is empty.
+    """
+
+    kind: EditKind
+    path: str
+    uri: str
+    hunks: tuple[Hunk, ...]
+    new_path: str | None = None
+    new_uri: str | None = None
+    executable: bool | None = None
+
+
+class Patch(Struct, frozen=True):
+    """Changes to one or more files that are made, and can be undone, as one."""
+
+    id: str
+    title: str
+    edits: tuple[Edit, ...]
+    tool_call_id: str | None = None
+
+
+class Rejection(Struct, frozen=True):
+    """A hunk that the person does not want; the model gets the ``reason``."""
+
+    hunk_id: str
+    reason: str | None = None
 
 
 class Failure(Struct, frozen=True):
@@ -141,6 +190,27 @@ class PermissionResolved(Tagged, frozen=True, tag="permission.resolved"):
     by: str
 
 
+class PatchProposed(Tagged, frozen=True, tag="patch.proposed"):
+    """The tool call waits for the person's word on each hunk; no file is changed yet."""
+
+    patch: Patch
+
+
+class PatchApplied(Tagged, frozen=True, tag="patch.applied"):
+    """The files are changed. ``patch`` is what was really done, in the files as they were then."""
+
+    patch: Patch
+
+
+class PatchResolved(Tagged, frozen=True, tag="patch.resolved"):
+    """Some hunks of a patch, by their ids, are decided on. ``by`` says who: ``person``, or what ended the review."""
+
+    patch_id: str
+    kept: tuple[str, ...]
+    rejected: tuple[Rejection, ...]
+    by: str
+
+
 class UsageChanged(Tagged, frozen=True, tag="usage"):
     """Tokens and money of the turn so far; ``cost_usd`` is None while a price is unknown.
 
@@ -181,6 +251,9 @@ Event = (
     | ToolFinished
     | PermissionRequested
     | PermissionResolved
+    | PatchProposed
+    | PatchApplied
+    | PatchResolved
     | UsageChanged
     | Notice
     | TurnFinished

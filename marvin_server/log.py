@@ -13,30 +13,40 @@ from marvin_server.sanitise import printable
 _KEPT_DAYS = 14
 
 
-class DailyLog(logging.Handler):
-    """Appends each record to ``folder/YYYY-MM-DD.jsonl`` (UTC), with the secrets taken out by ``redact``."""
+class _Line(logging.Formatter):
+    """A record as one line of JSON, without secrets."""
 
-    def __init__(self, folder: Path, redact: Callable[[str], str]) -> None:
-        super().__init__(logging.INFO)
-        self._folder = folder
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
         self._redact = redact
-        self._pruned = False
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write one line. A log that cannot be written is no reason to stop."""
-        now = datetime.now(UTC)
+    def format(self, record: logging.LogRecord) -> str:
         entry = {
-            "time": now.isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": self._redact(record.getMessage()),
         }
         if record.exc_info:
-            entry["traceback"] = self._redact(logging.Formatter().formatException(record.exc_info))
-        line = json.dumps(entry, ensure_ascii=False)
+            entry["traceback"] = self._redact(self.formatException(record.exc_info))
+        return json.dumps(entry, ensure_ascii=False)
+
+
+class DailyLog(logging.Handler):
+    """Appends each record to ``folder/YYYY-MM-DD.jsonl`` (UTC), with the secrets taken out by ``redact``."""
+
+    def __init__(self, folder: Path, redact: Callable[[str], str]) -> None:
+        super().__init__(logging.INFO)
+        self.setFormatter(_Line(redact))
+        self._folder = folder
+        self._pruned = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line. A log that cannot be written is no reason to stop."""
+        line = self.format(record)
         try:
             self._prune()
-            path = self._folder / f"{now:%Y-%m-%d}.jsonl"
+            path = self._folder / f"{datetime.now(UTC):%Y-%m-%d}.jsonl"
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as file:
                 file.write(line + "\n")
@@ -65,13 +75,26 @@ class _Shown(logging.Formatter):
         return printable(self._redact(super().format(record)))
 
 
-def start(folder: Path, redact: Callable[[str], str], *, verbose: bool = False) -> None:
-    """Send what Marvin logs to ``folder``, and with ``verbose`` to stderr as well."""
+def start(
+    folder: Path,
+    redact: Callable[[str], str],
+    *,
+    verbose: bool = False,
+    warnings: bool = False,
+    file: Path | None = None,
+) -> None:
+    """Send what Marvin logs to ``folder``, to ``file`` too where one is named, and with ``verbose`` to stderr as well;
+    with ``warnings`` only what is one, or worse. Raises ``OSError`` for a ``file`` that cannot be written."""
     logger = logging.getLogger("marvin")
     logger.setLevel(logging.INFO)
     logger.propagate = False
     logger.addHandler(DailyLog(folder, redact))
-    if verbose:
+    if file is not None:
+        also = logging.FileHandler(file, encoding="utf-8", errors="replace")
+        also.setFormatter(_Line(redact))
+        logger.addHandler(also)
+    if verbose or warnings:
         shown = logging.StreamHandler()
+        shown.setLevel(logging.INFO if verbose else logging.WARNING)
         shown.setFormatter(_Shown(redact))
         logger.addHandler(shown)

@@ -39,6 +39,11 @@ class Paths(Struct, frozen=True):
         return self.cache / "models"
 
     @property
+    def pages(self) -> Path:
+        """Texts that an editor was to show."""
+        return self.cache / "pages"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 

@@ -28,7 +28,7 @@ from marvin_server.settings import Settings
 if TYPE_CHECKING:
     from marvin_cli.thoughts import Thoughts
     from marvin_server.session.opening import OpenSession
-    from marvin_server.session.session import Subscription
+    from marvin_server.session.subscription import Subscription
 
 _ROUNDS = 50
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -3,11 +3,12 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from typing import get_args
 
 from msgspec.structs import replace
 
 from marvin_server.agent.judge import Judge, Judged, true_paths
-from marvin_server.agent.permissions import Permissions, Ruling
+from marvin_server.agent.permissions import Answer, Permissions, Ruling
 from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.events import Decision, Event, Permission, PermissionKind
 from marvin_server.messages import Effect, new_id
@@ -79,7 +80,7 @@ class Gate:
             if answer.decision == "allow_edited" and answer.command:
                 return await self._edited(prepared, answer.command, context)
             if answer.decision not in _ALLOWED:
-                return self._refused(answer.decision)
+                return self._refused(answer)
             now = await self._judged(prepared, context, asked)
             is_as_shown = (now.ruling, now.covers) == (asked.ruling, asked.covers)
             if is_as_shown and await self._registry.preview(prepared, context) == preview:
@@ -123,14 +124,18 @@ class Gate:
             question = Permission(new_id(), needed.kind, title, needed.reason, ruling.rule, call_id, diff=diff)
             answer = await self._permissions.put(question, emit, shown)
             if answer.decision not in _ALLOWED:
-                return self._refused(answer.decision)
+                return self._refused(answer)
+            ruling = (await self._judged(prepared, context)).ruling
+            if ruling.verdict == "deny":
+                return _refusal(ruling)
             if await self._registry.preview(prepared, context) == preview:
                 return None
 
-    def _refused(self, decision: Decision) -> ToolOutput:
-        self.stop_asked = self.stop_asked or decision == "deny_and_stop"
-        said = "denied, and asked to stop" if decision == "deny_and_stop" else "denied"
-        return ToolOutput(f"The person {said}. Nothing was done.", "denied")
+    def _refused(self, answer: Answer) -> ToolOutput:
+        self.stop_asked = self.stop_asked or answer.decision == "deny_and_stop"
+        said = "denied, and asked to stop" if answer.decision == "deny_and_stop" else "denied"
+        note = f" They said: {answer.note}" if answer.note else ""
+        return ToolOutput(f"The person {said}. Nothing was done.{note}", "denied")
 
 
 def _refusal(ruling: Ruling) -> ToolOutput:
@@ -149,4 +154,7 @@ def _use(prepared: PreparedCall, path: str) -> str:
 def _question(prepared: PreparedCall, judged: Judged, preview: Preview | None) -> Permission:
     kind = _KINDS.get(prepared.entry.effect, "command")
     reason, diff = prepared.entry.description, None if preview is None else preview.diff
-    return Permission(new_id(), kind, prepared.title, reason, judged.ruling.rule, prepared.call.id, judged.shown, diff)
+    call_id, shown = prepared.call.id, judged.shown
+    question = Permission(new_id(), kind, prepared.title, reason, judged.ruling.rule, call_id, shown, diff)
+    can_be_edited = shown is not None and isinstance(getattr(prepared.params, "command", None), str)
+    return replace(question, options=get_args(Decision)) if can_be_edited else question

@@ -6,7 +6,7 @@ All of it reads files or a command, and so may take long: it is work for a threa
 import json
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -60,9 +60,10 @@ class Judged(Struct, frozen=True):
 
 
 class Judge(Struct, frozen=True):
-    """Rules on calls. ``since`` is when the session began, in seconds since the epoch."""
+    """Rules on calls. ``policy`` gives the one that holds at the moment, since a person may change it at any time;
+    ``since`` is when the session began, in seconds since the epoch."""
 
-    policy: Policy
+    policy: Callable[[], Policy]
     rules: "Rules | None"
     since: float
 
@@ -96,7 +97,7 @@ class Judge(Struct, frozen=True):
             finding = self.rules.for_paths(name, effect, true_paths(workspace, prepared.locations))
         else:
             finding = self.rules.for_host(name, effect, host(prepared))
-        return self.policy.ruling(effect, finding, note)
+        return self.policy().ruling(effect, finding, note, by_patch=prepared.tool.by_patch)
 
     def for_path(self, prepared: PreparedCall, needed: PermissionNeeded) -> Ruling:
         """May the call use a path that its tool has met?"""
@@ -107,8 +108,8 @@ class Judge(Struct, frozen=True):
                 if finding and (named is None or _STRICTNESS[finding.verdict] > _STRICTNESS[named.verdict]):
                     named = finding
         if named is not None and (named.verdict == "deny" or not protection(needed.path, writing=True)):
-            return self.policy.ruling(prepared.entry.effect, named)
-        return self.policy.for_path(needed.kind)
+            return self.policy().ruling(prepared.entry.effect, named)
+        return self.policy().for_path(needed.kind)
 
     def admitted(self, prepared: PreparedCall, context: ToolContext) -> ToolContext:
         """``context`` in which the call, which may run, can open the files that it names though rules ask about
@@ -137,7 +138,7 @@ class Judge(Struct, frozen=True):
             prepared.entry.name,
             prepared.entry.effect,
             lambda target: _spot(workspace, target),
-            edits_wait=self.policy.mode == "review",
+            edits_wait=self.policy().mode == "review",
         )
         finding = judging.finding(parsed)
         return finding, judging.uncovered(parsed) if finding is None else None

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ _WHAT: dict[Effect, str] = {
     "network": "requests to the network",
     "message": "messages",
 }
+_DENIALS: frozenset[Decision] = frozenset({"deny", "deny_and_stop"})
 
 
 class Ruling(Struct, frozen=True):
@@ -31,19 +33,31 @@ class Ruling(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """How a session decides. ``approve`` stands in for a person who is not there; None means somebody can be asked."""
+    """How a session decides. ``approve`` stands in for a person who is not there; None means somebody can be asked.
+    ``can_review``: that somebody can answer for each hunk of a patch."""
 
     approve: Approve | None = None
     readonly: bool = False
     mode: Mode = "auto"
+    can_review: bool = False
 
-    def ruling(self, effect: Effect, finding: "Finding | None" = None, note: str | None = None) -> Ruling:
+    @property
+    def reviews(self) -> bool:
+        """Whether each patch is put before the person, hunk by hunk, before it is made."""
+        return self.mode == "review" and self.can_review and self.approve is None
+
+    def ruling(
+        self, effect: Effect, finding: "Finding | None" = None, note: str | None = None, *, by_patch: bool = False
+    ) -> Ruling:
         """May a call with this effect run? ``finding`` is what the person's rules say of it, None when nothing;
-        ``note`` says why they do not."""
+        ``note`` says why they do not. A call that changes things ``by_patch`` alone needs no other question than the
+        review of that."""
         if (self.readonly or self.mode == "plan") and effect not in {"read", "network"}:
             return Ruling("deny", "mode plan: nothing is changed or run" if self.mode == "plan" else "read-only mode")
         if finding is not None and finding.verdict == "deny":
             return Ruling("deny", finding.rule)
+        if by_patch and self.reviews:
+            return Ruling("allow", "mode review: the person is asked about each hunk")
         ruling = self._attended(effect, finding) if self.approve is None else self._unattended(effect, finding)
         return Ruling(ruling.verdict, f"{ruling.rule} ({note})") if note and ruling.verdict != "allow" else ruling
 
@@ -85,17 +99,43 @@ class Policy(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A settled question: the decision, who made it, and with ``allow_edited`` the command to run instead."""
+    """A settled question: the decision, who made it, and with ``allow_edited`` the command to run instead. ``note`` is
+    what the person adds to a denial for the model."""
 
     decision: Decision
     by: str
     command: str | None = None
+    note: str | None = None
+
+
+class Board(Protocol):
+    """Where open questions stand so that they may be answered from another process."""
+
+    def post(self, permission: Permission, settle: Callable[[Answer], None]) -> None:
+        """Put the question up; ``settle`` is called with the answer that comes from elsewhere."""
+        ...
+
+    def claim(self, permission_id: str) -> bool:
+        """Whether nobody elsewhere has answered; nobody can from then on."""
+        ...
+
+    def withdraw(self, permission_id: str) -> None:
+        """Take the question down, answered or not."""
+        ...
 
 
 class Permissions:
-    """The open questions of a session and what was granted for as long as it lives (in memory only)."""
+    """The open questions of a session and what was granted for as long as it lives (in memory only).
 
-    def __init__(self) -> None:
+    ``board`` gives the place where they stand for other processes, None where they stand for none; ``steer`` gets what
+    a person adds to a yes (a no carries it to the model itself).
+    """
+
+    def __init__(
+        self, board: Callable[[], Board] | None = None, steer: Callable[[str], object] = lambda _: None
+    ) -> None:
+        self._board = board
+        self._steer = steer
         self._open: dict[str, asyncio.Future[Answer]] = {}
         self._granted: set[object] = set()
 
@@ -113,6 +153,8 @@ class Permissions:
         if covered in self._granted:
             return Answer("allow_session", "session")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        if self._board:
+            self._board().post(permission, partial(self._settle, permission.id))
         self._open[permission.id] = future
         emit(PermissionRequested(permission))
         answer = Answer("deny", "cancelled")
@@ -121,27 +163,45 @@ class Permissions:
         finally:
             self._open.pop(permission.id, None)
             emit(PermissionResolved(permission.id, answer.decision, answer.by))
+            if self._board:
+                self._board().withdraw(permission.id)
         if answer.decision == "allow_session" and _is_shown(permission):
             self._granted.add(covered)
         return answer
 
-    def answer(self, permission_id: str, decision: Decision, by: str = "person", command: str | None = None) -> bool:
+    def answer(
+        self,
+        permission_id: str,
+        decision: Decision,
+        by: str = "person",
+        command: str | None = None,
+        note: str | None = None,
+    ) -> bool:
         """Settle a question; ``command`` comes with ``allow_edited``, which without one means deny.
 
-        False when there is none by that id any more: the first answer has won.
+        False when there is none by that id any more: the first answer has won. Raises ``StoreError`` where it cannot
+        be told which one was the first.
         """
         future = self._open.get(permission_id)
-        if future is None or future.done():
+        if future is None or future.done() or (self._board and not self._board().claim(permission_id)):
             return False
-        if decision == "allow_edited" and not command:
-            decision = "deny"
-        future.set_result(Answer(decision, by, command))
+        self._settle(permission_id, Answer(decision, by, command, note))
         return True
 
     def deny_all(self, by: str) -> None:
         """Settle every open question as denied: disconnect or shutdown."""
         for permission_id in tuple(self._open):
-            self.answer(permission_id, "deny", by)
+            self._settle(permission_id, Answer("deny", by))
+
+    def _settle(self, permission_id: str, answer: Answer) -> None:
+        future = self._open.get(permission_id)
+        if future is None or future.done():
+            return
+        if answer.decision == "allow_edited" and not answer.command:
+            answer = Answer("deny", answer.by, note=answer.note)
+        future.set_result(answer)
+        if answer.note and answer.decision not in _DENIALS:
+            self._steer(answer.note)
 
 
 def _is_shown(permission: Permission) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from marvin_server.edits.lines import split
+from marvin_server.events import Hunk
 
 _COMPARED_LINES = 400
 
@@ -19,20 +20,6 @@ class Region(Struct, frozen=True):
     start: int
     end: int
     new: tuple[str, ...]
-
-
-class Hunk(Struct, frozen=True):
-    """Old lines that become new ones; lines have their ends.
-
-    ``old_start`` and ``new_start`` are the numbers, from 1, of the first line on each side; where a side has no lines,
-    of the line that they would come before. ``id`` depends on the path and on the lines, not on where they are.
-    """
-
-    id: str
-    old_start: int
-    old_lines: tuple[str, ...]
-    new_start: int
-    new_lines: tuple[str, ...]
 
 
 class FileChange(Struct, frozen=True):

@@ -27,3 +27,10 @@ def end_at(lines: Sequence[str], index: int) -> str:
         if ended(line):
             return line[len(bare(line)) :]
     return "\n"
+
+
+def like(text: str, other: str) -> str:
+    r"""``text`` with the line ends of ``other``: without ``\r\n`` where that has none, and the other way round."""
+    if "\r\n" not in other:
+        return text.replace("\r\n", "\n") if "\n" in other else text
+    return text if "\r\n" in text else text.replace("\n", "\r\n")

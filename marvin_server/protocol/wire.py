@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import Struct
 
 # Fields whose values are words of the dialect, not a person's or a model's text.
-_WORDS = frozenset({"kind", "stop_reason", "decision", "finish"})
+WORDS = frozenset({"kind", "stop_reason", "decision", "finish", "options"})
 # What a provider wants back unchanged is nobody else's business.
-_PRIVATE = frozenset({"vendor"})
+PRIVATE = frozenset({"vendor"})
 
 
 def to_wire(value: Any) -> Any:
@@ -23,19 +23,27 @@ def to_wire(value: Any) -> Any:
         for name, key, is_word in names:
             field = getattr(value, name)
             if field is not None:
-                wire[key] = camel(field) if is_word else to_wire(field)
+                wire[key] = _spelled(field) if is_word else to_wire(field)
         return wire
     if isinstance(value, tuple):
         return [to_wire(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 
+def _spelled(value: Any) -> Any:
+    """A word, or several, as the wire has them."""
+    if isinstance(value, str):
+        return camel(value)
+    return [_spelled(each) for each in value] if isinstance(value, tuple) else to_wire(value)  # pyright: ignore[reportUnknownVariableType]
+
+
 @cache
 def _shape(cls: type[Struct]) -> tuple[dict[str, str], tuple[tuple[str, str, bool], ...]]:
     """The tag that an object of this class begins with, then its fields: name here, key there, and is it a word."""
-    tag = cls.__struct_config__.tag
-    names = (name for name in cls.__struct_fields__ if name not in _PRIVATE)
-    return {"type": camel(str(tag))} if tag else {}, tuple((name, camel(name), name in _WORDS) for name in names)
+    config = cls.__struct_config__
+    tag = {str(config.tag_field): camel(str(config.tag))} if config.tag else {}
+    names = (name for name in cls.__struct_fields__ if name not in PRIVATE)
+    return tag, tuple((name, camel(name), name in WORDS) for name in names)
 
 
 def camel(name: str) -> str:

@@ -93,9 +93,7 @@ def named(name: str, settings: Settings) -> Choice:
 
         return Choice(replay.providers(settings)[0], free=True)
     if name == OFFLINE:
-        from marvin_server.providers.offline import Offline
-
-        return Choice(Offline(), free=True, abilities={"tools": True, "images": False, "thinking": False})
+        return stand_in()
     if name == LOCAL:
         from marvin_server.providers import local
 
@@ -109,6 +107,13 @@ def named(name: str, settings: Settings) -> Choice:
         settings = dataclasses.replace(settings, environ={**settings.environ, "OLLAMA_URL": ollama_address(settings)})
     terms = vendor_terms(vendor, vendors.url(vendor, settings))
     return Choice(vendors.create(vendor, settings), **asdict(terms))
+
+
+def stand_in() -> Choice:
+    """The offline search, which is always there."""
+    from marvin_server.providers.offline import Offline
+
+    return Choice(Offline(), free=True, abilities={"tools": True, "images": False, "thinking": False})
 
 
 def vendor_terms(vendor: Vendor, url: str) -> Terms:

@@ -15,18 +15,28 @@ from marvin_server.settings import Settings
 
 
 class Ledger:
-    """The models of the session ``session_id``, the first of them ``choice``.
+    """The models of the session ``session_id``; the one of ``choice`` answers its turns.
 
-    ``before`` is what earlier runs of the session used; ``tally`` counts what this one does.
+    ``tally`` counts what this process has used; a cost limit holds for the session, whichever process works in it.
     """
 
-    def __init__(self, settings: Settings, store: Store, session_id: str, choice: Choice, before: Tally) -> None:
+    def __init__(self, settings: Settings, store: Store, session_id: str, choice: Choice) -> None:
         self.tally = Tally()
         self._settings = settings
         self._store = store
         self._session_id = session_id
-        self._before = before
+        self.provider = choice.provider
         self._choices = {(choice.provider.name, choice.provider.model): choice}
+
+    def go_on_with(self, settings: Settings, choice: Choice) -> None:
+        """Let another model, whose price was checked, answer from the next turn on."""
+        made = self._choices.setdefault((choice.provider.name, choice.provider.model), choice)
+        self.provider, self._settings = made.provider, settings
+
+    async def aclose(self) -> None:
+        """Close every provider that was made."""
+        for choice in self._choices.values():
+            await choice.provider.aclose()
 
     @property
     def ways(self) -> Ways:
@@ -37,8 +47,10 @@ class Ledger:
 
     def check(self) -> None:
         """Raises ``UsageError`` where a cost limit cannot hold, since earlier runs used a model of unknown price."""
-        unpriced = next((row.model for row in self._before.rows if row.unpriced), None)
-        if self._settings.max_cost is not None and unpriced is not None:
+        if self._settings.max_cost is None:
+            return
+        unpriced = next((row.model for row in self._store.usage(self._session_id) if row.unpriced), None)
+        if unpriced is not None:
             raise UsageError(
                 f"--max-cost cannot hold: this session has used {unpriced}, whose price is unknown; begin a new session"
             )
@@ -46,8 +58,10 @@ class Ledger:
     def is_spent(self) -> bool:
         """Whether no more may be spent: the cost limit is reached, or cannot be told since a price was unknown."""
         limit = self._settings.max_cost
-        unpriced = any(row.unpriced for row in self.tally.rows)
-        return limit is not None and (unpriced or self._before.cost + self.tally.cost >= limit)
+        if limit is None:
+            return False
+        used = Tally(self._store.usage(self._session_id))
+        return any(row.unpriced for row in used.rows) or used.cost >= limit
 
     async def book(self, asked: Provider, message: Message) -> Charge:
         """Count the tokens of a finished message and keep what they cost."""

@@ -1,5 +1,6 @@
 """Puts a session together from settings: store, provider, tools, workspace and the rules that hold in it."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, partial
@@ -17,7 +18,9 @@ from marvin_server.agent.prompt import system_prompt
 from marvin_server.agent.recovery import Recovery
 from marvin_server.events import Event
 from marvin_server.providers import vendors
+from marvin_server.providers.base import Provider
 from marvin_server.providers.selection import Choice, names
+from marvin_server.sanitise import one_line
 from marvin_server.session.ledger import Ledger
 from marvin_server.session.session import Session
 from marvin_server.session.store import SessionRecord, Store
@@ -34,20 +37,34 @@ from marvin_server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from marvin_server.agent.rules import Rules
+    from marvin_server.session.patches import Patches
+    from marvin_server.session.questions import Board
     from marvin_server.session.step_recorder import StepRecorder
     from marvin_server.session.undo import Undo
+    from marvin_server.workspace.editor import Editor
 
 
 class OpenSession(Struct, frozen=True):
-    """A session with what its front-end has to know and to end: the processes that it started, and what it used.
-    ``warnings`` are lines for the person about tools and rules that were left out."""
+    """A session with what its front-end has to know and to end: the processes that it started, and its models.
+
+    ``go_on_with`` lets other settings hold: ``mode`` from the next tool call on, ``thinking`` from the next turn on,
+    nothing else of them; and the choice, where one is given, answers from the next turn on. With mode plan, open
+    questions are denied.
+    ``warnings`` are lines for the person about tools and rules that were left out.
+    """
 
     session: Session
     processes: Processes
-    tally: Tally
+    ledger: Ledger
     registry: Registry
     sandbox: SessionSandbox | None
+    go_on_with: Callable[[Settings, Choice | None], None]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def tally(self) -> Tally:
+        """What this run of the session has used."""
+        return self.ledger.tally
 
 
 def open_session(
@@ -59,30 +76,45 @@ def open_session(
     rounds: int,
     resume: str | None = None,
     output_schema: Mapping[str, Any] | None = None,
+    editor: "Editor | None" = None,
+    can_review: bool = False,
 ) -> OpenSession:
     """A session in ``directory``: a new one, or the one whose id is ``resume``.
 
-    ``rounds`` is the limit where the settings have none. Raises ``StoreError`` and ``UsageError``.
+    ``rounds`` is the limit where the settings have none. ``editor`` has open files, whose texts count more than those
+    on disk; with one, call this in the event loop. ``can_review``: somebody can answer for each hunk of a patch, by
+    ``Session.resolve``; without that, mode review asks about each edit as a whole. Raises ``StoreError`` and
+    ``UsageError``.
     """
-    provider = choice.provider
     record = (
         store.find(resume)
         if resume is not None
-        else store.create_session(str(directory), provider.name, provider.model)
+        else store.create_session(str(directory), choice.provider.name, choice.provider.model)
     )
-    store.own(record.id)
-    history = store.history(record.id) if resume is not None else []
-    ledger = Ledger(settings, store, record.id, choice, Tally(store.usage(record.id) if resume is not None else ()))
+    ledger = Ledger(settings, store, record.id, choice)
     ledger.check()
     registry = Registry.load(settings.paths.cache, settings.paths.tools)
     rules = _rules(settings, registry)
-    readonly = settings.readonly or settings.mode == "plan"
-    workspace = Workspace(Root(directory, guard=rules.guard if rules else None))
+
+    workspace = Workspace(Root(directory, guard=rules.guard if rules else None), editor)
     processes = Processes()
+
+    def readonly() -> bool:
+        return settings.readonly or settings.mode == "plan"
+
     sandbox = _sandbox(settings, workspace)
     toolbox = SessionToolbox(registry, ledger.tally, settings.tools, store, record.cwd, readonly=readonly)
+    redact = settings.redactor()
+
+    @cache
+    def patches() -> "Patches":
+        from marvin_server.session.patches import Patches
+
+        return Patches(lambda: judge.policy().reviews, str if can_review else redact, can_review=can_review)
+
     context = ToolContext(
         workspace=workspace,
+        patches=patches,
         session=toolbox,
         processes=processes,
         environ=settings.child_environ(),
@@ -91,8 +123,9 @@ def open_session(
         checks=settings.checks,
         web_allow=settings.web_allow,
     )
-    judge = Judge(Policy(settings.approve, readonly, settings.mode), rules, _began(record))
-    permissions = Permissions()
+    judge = Judge(lambda: Policy(settings.approve, settings.readonly, settings.mode, can_review), rules, _began(record))
+
+    permissions = Permissions(cache(partial(_board, store, record.id)), lambda note: session.submit(note, "steer"))
     trust = Trust(
         workspace,
         Acceptances(settings.paths.trust(settings.profile)),
@@ -100,7 +133,14 @@ def open_session(
         trusting=settings.trust,
         can_be_asked=settings.approve is None,
     )
-    redact = settings.redactor()
+
+    def go_on_with(changed: Settings, answering: Choice | None) -> None:
+        nonlocal settings
+        settings = changed
+        if answering is not None:
+            ledger.go_on_with(changed, answering)
+        if changed.mode == "plan":
+            permissions.deny_all("mode plan")
 
     async def before_turn(emit: Callable[[Event], None]) -> bool:
         goes_on = await trust.settle(emit)
@@ -112,24 +152,26 @@ def open_session(
         from marvin_server.session.step_recorder import StepRecorder
         from marvin_server.session.undo import checkpoints_of
 
-        return StepRecorder(registry.execute, store.steps, record.id, partial(checkpoints_of, settings))
+        return StepRecorder(registry.execute, store.steps, record.id, partial(checkpoints_of, settings), patches())
 
     async def execute(prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]) -> ToolOutput:
         if prepared.entry.effect == "read":
             return await registry.execute(prepared, context)
         return await recorder().run(prepared, context, session.turn_id or "", emit)
 
+    loop = asyncio.get_running_loop() if editor else None
+
     def undo() -> "Undo":
         from marvin_server.session.undo import Undo, checkpoints_of
 
-        return Undo(store.steps, partial(checkpoints_of, settings))
+        return Undo(store.steps, partial(checkpoints_of, settings), workspace.open_files, loop)
 
-    def agent() -> Agent:
+    def agent(provider: Provider) -> Agent:
         inputs = Inputs(
             lambda: system_prompt(
                 working_dir=str(workspace.directory),
                 other_toolsets=toolbox.others(),
-                readonly=readonly,
+                readonly=readonly(),
                 schema=output_schema,
                 project=[(file.path, file.text) for file in trust.instructions],
             ),
@@ -148,20 +190,20 @@ def open_session(
     session = Session(
         store,
         record.id,
-        history,
         permissions,
         agent,
-        provider=provider.name,
-        model=provider.model,
+        provider=lambda: ledger.provider,
         before_turn=before_turn,
         undo=undo,
+        patches=patches,
     )
     warnings = (
         *registry.warnings,
         *(rules.warnings if rules else ()),
         *_oddities(settings, registry, record, directory),
+        *(_left_behind(store, record) if resume is not None else ()),
     )
-    return OpenSession(session, processes, ledger.tally, registry, sandbox, warnings)
+    return OpenSession(session, processes, ledger, registry, sandbox, go_on_with, warnings)
 
 
 def _oddities(settings: Settings, registry: Registry, record: SessionRecord, directory: Path) -> Iterator[str]:
@@ -175,6 +217,18 @@ def _oddities(settings: Settings, registry: Registry, record: SessionRecord, dir
             yield f"fallback: there is no provider called {name}; it is passed over"
     if record.cwd != str(directory):
         yield f"this session began in {record.cwd}; it goes on in {directory}"
+
+
+def _board(store: Store, session_id: str) -> "Board":
+    from marvin_server.session.questions import Board
+
+    return Board(store.questions, session_id, store.changes)
+
+
+def _left_behind(store: Store, record: SessionRecord) -> Iterator[str]:
+    """The prompts that waited for their turn when their process ended."""
+    for draft in store.drafts.left(record.id):
+        yield f"this was queued and never started: {one_line(draft.message.text, 80)!r} (marvin sessions drafts)"
 
 
 def _sandbox(settings: Settings, workspace: Workspace) -> SessionSandbox | None:

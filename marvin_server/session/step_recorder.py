@@ -2,24 +2,32 @@
 
 import asyncio
 import logging
+import stat
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
-from marvin_server.errors import CheckpointError, MarvinError
+from marvin_server.errors import CheckpointError, MarvinError, ToolError
 from marvin_server.events import Event, Notice
+from marvin_server.session.patches import EditingCall
+from marvin_server.session.saved_files import with_saved_files
 from marvin_server.session.steps import Step, Steps
 from marvin_server.tools.base import ToolContext, ToolOutput
 from marvin_server.tools.registry import PreparedCall
 from marvin_server.workspace.checkpoint_files import look
-from marvin_server.workspace.checkpoint_objects import FileState, Objects
+from marvin_server.workspace.checkpoint_objects import FileState, Objects, state
 from marvin_server.workspace.checkpoint_repository import KEPT_DAYS
 from marvin_server.workspace.checkpoints import Checkpoints
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.documents import LARGEST
 from marvin_server.workspace.names import printable
+from marvin_server.workspace.open_files import to_bytes
+from marvin_server.workspace.undisturbed import undisturbed
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from marvin_server.edits.hunks import FileChange
+    from marvin_server.session.patches import Patches
 
 _MOST_STEPS = 2000
 # Toolsets that write through the workspace's root and in no other way, so that each file can be watched.
@@ -29,8 +37,9 @@ _WATCHED = frozenset({"files", "notes", "notebook"})
 class StepRecorder:
     """Keeps what the tool calls of a session change, in ``steps`` and in ``checkpoints`` of the workspace's root.
 
-    What an edit writes is known file by file, ignored and protected ones too. For a command the whole workspace is
-    looked at before and after it: whatever changed meanwhile counts as the command's.
+    What an edit writes is known file by file, ignored and protected ones too, and so is what it does in the editor, by
+    ``patches``. For a command the whole workspace is looked at before and after it: whatever changed on disk meanwhile
+    counts as the command's.
     """
 
     def __init__(
@@ -39,8 +48,10 @@ class StepRecorder:
         steps: Steps,
         session_id: str,
         checkpoints: Callable[[Path], Checkpoints],
+        patches: "Patches",
     ) -> None:
         self._execute = execute
+        self._patches = patches
         self._steps = steps
         self._session_id = session_id
         self._checkpoints = checkpoints
@@ -56,26 +67,33 @@ class StepRecorder:
             return await self._execute(prepared, context)
         root = context.workspace.root
         checkpoints = self._checkpoints(root.path)
-        step: Step | None = None
-        step_id = 0
-        if (prepared.entry.toolset not in _WATCHED or context.checks) and turn_id != self._failed_turn:
-            try:
-                before = await asyncio.to_thread(checkpoints.snapshot)
-                step = Step(self._session_id, turn_id, "command", str(root.path), before.id)
-                step_id = self._steps.begin(step)
-            except CheckpointError as error:
-                self._failed_turn = turn_id
-                self._tell(f"what commands change cannot be undone: {error}", emit)
         journal = _Journal(root, checkpoints.objects)
+        begun: list[int] = []
+
+        async def begin() -> None:
+            begun.extend(await self._begun(checkpoints, turn_id, emit))
+
+        async def begin_checks() -> None:
+            # Once a patch is through its review: what the person does until then is not the checks'.
+            if context.checks and not begun:
+                await begin()
+
+        async def command() -> ToolOutput:
+            await begin()
+            return await self._execute(prepared, context)
+
+        call = EditingCall(prepared.call.id, prepared.title, turn_id, emit, begin_checks, journal.edited)
         try:
-            with root.watched(journal.note):
-                return await self._execute(prepared, context)
+            with root.watched(journal.note), self._patches.during(call):
+                if prepared.entry.toolset in _WATCHED:
+                    return await self._execute(prepared, context)
+                return await with_saved_files(context.workspace, command, emit)
         finally:
             try:
-                if step is not None:
-                    after = await _undisturbed(asyncio.to_thread(checkpoints.snapshot))
+                for step_id in begun:
+                    after = await undisturbed(asyncio.to_thread(checkpoints.snapshot))
                     self._steps.end(step_id, after.id)
-                if edited := await _undisturbed(asyncio.to_thread(journal.checkpoints)):
+                if edited := await undisturbed(asyncio.to_thread(journal.checkpoints)):
                     self._steps.begin(Step(self._session_id, turn_id, "edit", str(root.path), *edited))
                 for problem in journal.problems:
                     self._tell(f"a change cannot be undone: {problem}", emit)
@@ -84,6 +102,18 @@ class StepRecorder:
             except MarvinError as error:
                 logging.getLogger("marvin.session").warning("a step was not kept: %s", error)
                 self._tell(f"this change cannot be undone: {error}", emit)
+
+    async def _begun(self, checkpoints: Checkpoints, turn_id: str, emit: Callable[[Event], None]) -> tuple[int, ...]:
+        """The id of a step that begins now; none where it cannot be kept."""
+        if turn_id == self._failed_turn:
+            return ()
+        try:
+            before = await asyncio.to_thread(checkpoints.snapshot)
+            return (self._steps.begin(Step(self._session_id, turn_id, "command", str(checkpoints.root), before.id)),)
+        except CheckpointError as error:
+            self._failed_turn = turn_id
+            self._tell(f"what commands change cannot be undone: {error}", emit)
+            return ()
 
     def _tidy(self, checkpoints: Checkpoints) -> None:
         root = str(checkpoints.root)
@@ -98,12 +128,14 @@ class StepRecorder:
 
 
 class _Journal:
-    """The files that tools have written through ``root``, each as it was before the first time."""
+    """The files that tools have written through ``root``, each as it was before the first time; of those that were
+    edited in the editor, what became of them by the edit alone."""
 
     def __init__(self, root: Root, objects: Objects) -> None:
         self._root = root
         self._objects = objects
         self._before: dict[str, FileState | None] = {}
+        self._edited: dict[str, tuple[FileState, FileState]] = {}
         self.problems: list[str] = []
 
     def note(self, path: str) -> None:
@@ -115,17 +147,36 @@ class _Journal:
         except CheckpointError as error:
             self.problems.append(str(error))
 
+    def edited(self, change: "FileChange") -> None:
+        """Keep what was done in the editor, whatever the person has written there meanwhile."""
+        path = change.path
+        try:
+            path = self._root.place_of_any(path)
+            mode = stat.S_IFREG | 0o644
+            with suppress(OSError):
+                mode = self._root.stat(path).st_mode
+            before, after = (self._text(path, text or "", mode) for text in (change.old, change.new))
+            self._edited[path] = (self._edited[path][0] if path in self._edited else before, after)
+        except (CheckpointError, ToolError, OSError) as error:
+            self.problems.append(f"{printable(path)}: {error}")
+
     def checkpoints(self) -> tuple[str, str] | None:
         """The ids of two checkpoints of the files that are not as they were: then and now; None when all are.
 
         Raises CheckpointError.
         """
-        now = {path: self._kept(path) for path in self._before}
-        changed = {path for path, state in now.items() if state != self._before[path]}
+        now = {path: self._kept(path) for path in self._before if path not in self._edited}
+        changed = {path: (self._before[path], new) for path, new in now.items() if new != self._before[path]}
+        changed |= {path: pair for path, pair in self._edited.items() if pair[0] != pair[1]}
         if not changed:
             return None
-        before, after = ({path: states[path] for path in changed} for states in (self._before, now))
+        before, after = ({path: pair[side] for path, pair in changed.items()} for side in (0, 1))
         return self._objects.checkpoint_of(before), self._objects.checkpoint_of(after)
+
+    def _text(self, path: str, text: str, mode: int) -> FileState:
+        content = to_bytes(self._root, path, text)
+        self._objects.keep(content)
+        return state(content, mode)
 
     def _kept(self, path: str) -> FileState | None:
         found = look(self._root, path, LARGEST)
@@ -134,13 +185,3 @@ class _Journal:
         if found.state is not None:
             self._objects.keep(found.content)
         return found.state
-
-
-async def _undisturbed(work: Awaitable[T]) -> T:
-    """The result of ``work``, which a cancellation waits for."""
-    running = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait({running})
-        raise

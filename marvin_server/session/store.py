@@ -7,46 +7,34 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
 
-from marvin_server.errors import StoreError
+from marvin_server.errors import NoSession, StoreError
 from marvin_server.messages import Charge, Message, Usage, new_id
-from marvin_server.session import steps, transcript
-from marvin_server.session.owners import Owners
+from marvin_server.session import catalogue, schema, transcript
+from marvin_server.session.catalogue import Catalogue
+from marvin_server.session.lease import Leases
 from marvin_server.session.steps import Steps
 from marvin_server.session.transcript import storable
 from marvin_server.session.usage import ModelUsage
 
-_VERSION = 3
-_SCHEMA = (
-    """CREATE TABLE sessions (
-        id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
-        created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-        head TEXT REFERENCES entries (id), parent_id TEXT REFERENCES sessions (id))""",
-    "CREATE INDEX sessions_by_update ON sessions (updated_at, id)",
-    # kind is "message"; whoever reads leaves out the kinds that they do not know.
-    """CREATE TABLE entries (
-        seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, session_id TEXT NOT NULL REFERENCES sessions (id),
-        parent_id TEXT REFERENCES entries (id), kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)""",
-    "CREATE INDEX entries_by_session ON entries (session_id, kind)",
-    """CREATE TABLE usage (
-        session_id TEXT NOT NULL REFERENCES sessions (id), provider TEXT NOT NULL, model TEXT NOT NULL,
-        input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
-        cost REAL, at TEXT NOT NULL, saved REAL)""",
-    steps.TABLE,
-    # The row ids are those of entries.
-    "CREATE VIRTUAL TABLE entry_text USING fts5 (text)",
-    f"PRAGMA user_version = {_VERSION}",
-)
-# From each version to the next.
-_UPGRADES = ("ALTER TABLE usage ADD COLUMN saved REAL", steps.TABLE)
+if TYPE_CHECKING:
+    from marvin_server.session.drafts import Drafts
+    from marvin_server.session.questions import Questions
+
 _RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, head, parent_id,
-    (SELECT count(*) FROM entries WHERE session_id = sessions.id AND kind = 'message') FROM sessions"""
+    (SELECT count(*) FROM entries WHERE session_id = sessions.id AND kind = 'message') + CASE
+        WHEN parent_id IS NULL THEN 0 ELSE (WITH RECURSIVE path (id, parent_id, owner) AS (
+            SELECT id, parent_id, session_id FROM entries WHERE id = sessions.head
+            UNION ALL SELECT entries.id, entries.parent_id, session_id
+                FROM entries JOIN path ON entries.id = path.parent_id)
+            SELECT count(*) FROM path WHERE owner != sessions.id) END FROM sessions"""
 _BUSY_SECONDS = 5.0
-_TITLE_LENGTH = 80
 _SHORTEST_PREFIX = 6
 
 
@@ -82,14 +70,30 @@ class Store:
 
     Several processes may use one file at the same time. One ``Store`` may be used from any thread, by one at a time.
     Every method raises ``StoreError`` when the file cannot be used; nothing of the failed call is then in it.
-    ``steps`` are the changes to workspaces that can be undone.
+    ``steps`` are the changes to workspaces that can be undone; ``catalogue`` is what front-ends list and change.
+    ``leases`` say which process is at work in which session.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
         self._db = connection
         self.steps = Steps(connection, self._rows, self._transaction)
-        self._owners = Owners(path.with_name(f"{path.name}-owners"))
+        self.catalogue = Catalogue(connection, self._rows, self._transaction)
+        self.leases = Leases(path.with_name(f"{path.name}-owners"))
+
+    @cached_property
+    def questions(self) -> "Questions":
+        """The questions that are open, in whichever process."""
+        from marvin_server.session.questions import Questions
+
+        return Questions(self._db, self._rows, self._transaction, self.leases)
+
+    @cached_property
+    def drafts(self) -> "Drafts":
+        """The prompts that wait for their turn, and those that were left behind."""
+        from marvin_server.session.drafts import Drafts
+
+        return Drafts(self._db, self._rows, self._transaction, self.leases)
 
     @classmethod
     def open(cls, path: Path) -> "Store":
@@ -115,14 +119,39 @@ class Store:
     def close(self) -> None:
         """Let go of the file and of the sessions that were owned. What was written stays written without it."""
         self._db.close()
-        self._owners.let_go()
+        self.leases.close()
 
-    def own(self, session_id: str) -> None:
-        """Make this process the only one that runs turns in the session, until it ends or closes the store.
+    @contextmanager
+    def beside(self) -> "Generator[Store]":
+        """The same file by a connection of its own, to be read in another thread while this one goes on."""
+        other = Store.open(self._path)
+        try:
+            yield other
+        finally:
+            other.close()
 
-        Raises ``StoreError`` while another process owns it.
+    def changes(self) -> int:
+        """A number that is another one after another connection has written; it takes microseconds."""
+        return self._rows("PRAGMA data_version")[0][0]
+
+    def own(self, session_id: str) -> str | None:
+        """Make this caller the only one, in all processes, that adds to the session, and give its head.
+
+        It holds until ``disown`` or the end of the process. Raises ``SessionOwned`` while somebody else is at work.
         """
-        self._owners.own(session_id)
+        self.leases.take(session_id)
+        try:
+            if self._rows("SELECT 1 FROM questions WHERE session_id = ?", session_id):
+                with self._transaction():
+                    self._db.execute("DELETE FROM questions WHERE session_id = ?", (session_id,))
+            return self._one("SELECT head FROM sessions WHERE id = ?", session_id)
+        except StoreError:
+            self.leases.give_back(session_id)
+            raise
+
+    def disown(self, session_id: str) -> None:
+        """Let others add to the session; nothing happens when it is not owned."""
+        self.leases.give_back(session_id)
 
     def create_session(
         self, cwd: str, provider: str, model: str, title: str = "", parent_id: str | None = None
@@ -130,16 +159,17 @@ class Store:
         """Start an empty session; without a ``title`` its first prompt becomes that. ``parent_id`` is a session's."""
         session_id, now = new_id(), _now()
         names = (storable(cwd), storable(provider), storable(model))
-        row = (session_id, _title(title), *names, now, now, None, parent_id)
+        row = (session_id, catalogue.title(title), *names, now, now, None, parent_id)
         with self._transaction():
-            self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", row)
         return SessionRecord(*row, messages=0)
 
     def append(self, session_id: str, message: Message, parent_id: str | None) -> None:
         """Add ``message`` after the entry ``parent_id`` (None: as a root) and make it the session's head.
 
         The entry's id is the message's. Where another process has appended to the same parent, this starts a branch.
-        ``parent_id`` may also be the id of a message that ``history`` has made up.
+        ``parent_id`` may also be the id of a message that ``history`` has made up. A prompt that waited for its turn
+        (``drafts``) does so no more.
         """
         now = _now()
         parent_id = parent_id and parent_id.removesuffix(transcript.MADE_UP)
@@ -152,13 +182,14 @@ class Store:
             )
             if text:
                 self._db.execute("INSERT INTO entry_text (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
+            self._db.execute("DELETE FROM drafts WHERE id = ?", (message.id,))
             self._db.execute(
                 """UPDATE sessions SET head = ?, updated_at = ?, title = iif(title = '', ?, title),
                 provider = coalesce(?, provider), model = coalesce(?, model) WHERE id = ?""",
                 (
                     message.id,
                     now,
-                    _title(text) if message.role == "user" else "",
+                    catalogue.title(text) if message.role == "user" else "",
                     message.provider,
                     message.model,
                     session_id,
@@ -184,12 +215,28 @@ class Store:
             raise StoreError(f"{self._path} has no entry {head}")
         return transcript.answered([self._message(entry_id, body) for entry_id, body in rows])
 
-    def sessions(self, cwd: str | None = None, query: str | None = None, limit: int = 50) -> list[SessionRecord]:
-        """The sessions that changed last, newest first; only those of ``cwd``, and that hold the words of ``query``."""
+    def sessions(
+        self,
+        cwd: str | None = None,
+        query: str | None = None,
+        limit: int = 50,
+        *,
+        before: tuple[str, str] | None = None,
+        archived: bool = True,
+    ) -> list[SessionRecord]:
+        """The sessions that changed last, newest first; only those of ``cwd``, and that hold the words of ``query``.
+
+        ``before`` is the last one's time of change and id on the page before; ``archived`` ones can be left out.
+        """
         conditions, values = ["1"], list[str]()
         if cwd is not None:
             conditions.append("cwd = ?")
             values.append(storable(cwd))
+        if before is not None:
+            conditions.append("(updated_at, id) < (?, ?)")
+            values += before
+        if not archived:
+            conditions.append("NOT archived")
         if query:
             conditions.append(
                 """(instr(lower(title), lower(?)) OR id IN (SELECT session_id FROM entries
@@ -210,10 +257,10 @@ class Store:
     def find(self, prefix: str) -> SessionRecord:
         """The session with this id, or with the only id that starts so; a prefix has six characters at least."""
         if len(prefix) < _SHORTEST_PREFIX:
-            raise StoreError(f"{prefix!r} is too short for a session: give {_SHORTEST_PREFIX} characters of its id")
+            raise NoSession(f"{prefix!r} is too short for a session: give {_SHORTEST_PREFIX} characters of its id")
         rows = self._rows(f"{_RECORD} WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 6", len(prefix), storable(prefix))
         if not rows:
-            raise StoreError(f"there is no session {prefix!r}: `marvin sessions list` shows them")
+            raise NoSession(f"there is no session {prefix!r}: `marvin sessions list` shows them")
         if len(rows) > 1:
             listed = "; ".join(f"{row[0]} ({row[1]})" for row in rows[:5])
             raise StoreError(f"{prefix!r} is the start of several sessions: {listed}{'; …' if rows[5:] else ''}")
@@ -261,7 +308,13 @@ class Store:
         """
         record = self.find(session_id)
         rows = self._rows(
-            "SELECT id, parent_id, kind, at, body FROM entries WHERE session_id = ? ORDER BY seq", record.id
+            """WITH RECURSIVE whole (id, parent_id) AS (
+                SELECT id, parent_id FROM entries WHERE session_id = ?
+                UNION SELECT id, parent_id FROM entries WHERE id = ?
+                UNION SELECT entries.id, entries.parent_id FROM entries JOIN whole ON entries.id = whole.parent_id)
+            SELECT id, entries.parent_id, kind, at, body FROM whole JOIN entries USING (id) ORDER BY seq""",
+            record.id,
+            record.head,
         )
         entries = [
             {"id": entry_id, "parent_id": parent_id, "kind": kind, "at": at, "body": json.loads(body)}
@@ -276,9 +329,9 @@ class Store:
         version = self._version()
         if version == 0:
             self._create()
-        elif version < _VERSION:
+        elif version < schema.VERSION:
             self._upgrade()
-        elif version > _VERSION:
+        elif version > schema.VERSION:
             raise StoreError(f"{self._path} was made by a newer Marvin: update Marvin to use it")
 
     def _create(self) -> None:
@@ -294,14 +347,14 @@ class Store:
                 time.sleep(0.002)
         with self._transaction():
             if self._version() == 0:
-                for statement in _SCHEMA:
+                for statement in schema.TABLES:
                     self._db.execute(statement)
 
     def _upgrade(self) -> None:
         with self._transaction():
-            for statement in _UPGRADES[self._version() - 1 :]:
+            for statement in chain(*schema.UPGRADES[self._version() - 1 :]):
                 self._db.execute(statement)
-            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+            self._db.execute(f"PRAGMA user_version = {schema.VERSION}")
 
     def _version(self) -> int:
         return self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -319,7 +372,7 @@ class Store:
     def _one(self, query: str, session_id: str) -> Any:
         rows = self._rows(query, session_id)
         if not rows:
-            raise StoreError(f"there is no session {session_id!r}: `marvin sessions list` shows them")
+            raise NoSession(f"there is no session {session_id!r}: `marvin sessions list` shows them")
         return rows[0][0]
 
     def _message(self, entry_id: str, body: str) -> Message:
@@ -327,12 +380,6 @@ class Store:
             return transcript.decode(body)
         except ValueError as error:
             raise StoreError(f"{self._path}: entry {entry_id} is not a message that this Marvin can read") from error
-
-
-def _title(text: str) -> str:
-    """One short line."""
-    line = " ".join(storable(text[:1000]).replace("\0", " ").split())
-    return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH - 1].rstrip()}…"
 
 
 def _terms(query: str) -> str:

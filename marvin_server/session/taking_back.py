@@ -1,7 +1,7 @@
 """One workspace's files as they become when changes are taken back: planned, shown, then done."""
 
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -9,12 +9,16 @@ from marvin_server.edits.hunks import FileChange, whole
 from marvin_server.edits.merge import Conflict, merge
 from marvin_server.edits.unified import shown
 from marvin_server.errors import ToolError
-from marvin_server.workspace.checkpoint_files import Found, is_emptied, look, put, remove_empty
+from marvin_server.workspace.checkpoint_files import Found, is_emptied, look_at_document, put, remove_empty
 from marvin_server.workspace.checkpoint_objects import FileState, Objects, state
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.documents import LARGEST
+from marvin_server.workspace.editor import BufferEdit
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.names import printable
+from marvin_server.workspace.open_files import OpenFiles, to_text
+
+_UNSAVED = "it has unsaved changes in the editor: save it there, then try again"
 
 
 class Failed(Struct, frozen=True):
@@ -32,11 +36,13 @@ class TakingBack:
     A change is a checkpoint before and one after it. A file that is as it was after the change becomes what it was
     before; one that has changed since gets only the lines of the change undone, if they can be told apart from the
     later ones. ``paths`` are the files that change, those that are removed first; ``failed`` are those for which it is
-    not so clear, which stay whole as they are. Raises CheckpointError.
+    not so clear, which stay whole as they are. A file that is open counts as it is in the editor. Raises
+    CheckpointError.
     """
 
-    def __init__(self, root: Root, objects: Objects, changes: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, root: Root, objects: Objects, changes: Iterable[tuple[str, str]], open_files: OpenFiles) -> None:
         self._root = root
+        self._open_files = open_files
         self._objects = objects
         self._contents: dict[str, bytes] = {}
         self._found: dict[str, Found] = {}
@@ -46,6 +52,7 @@ class TakingBack:
             for path, (old, new) in objects.differences(before, after).items():
                 self._fold(path, old, new)
         self._settle_blocked()
+        self._settle_unsaved()
         changed = [path for path, now in self._states.items() if path not in self._failed and self._was(path) != now]
         self.paths = sorted(changed, key=lambda path: (self._states[path] is not None, path))
 
@@ -67,21 +74,48 @@ class TakingBack:
         before, after = ({path: states(path) for path in paths} for states in (self._was, self._states.get))
         return (self._objects.checkpoint_of(before), self._objects.checkpoint_of(after)) if paths else None
 
-    def apply(self) -> list[str]:
-        """Do it, and give the files that were changed; each is changed at once or not at all."""
+    def apply(self, edit: Callable[[Sequence[BufferEdit]], object]) -> list[str]:
+        """Do it, and give the files that were changed; each is changed at once or not at all. ``edit`` makes edits in
+        the editor, all of them or none; it raises ToolError."""
+        edits = {path: each for path in self.paths if (each := self._edit(path))}
         applied: list[str] = []
+        if edits:
+            try:
+                edit(tuple(edits.values()))
+                applied += edits
+            except ToolError as error:
+                for path in edits:
+                    self._leave(path, str(error))
         for path in self.paths:
+            if path in edits or path in self._failed:
+                continue
             new = self._states[path]
             try:
                 put(self._root, path, self._found[path], new, self._objects)
             except ToolError as error:
-                self._failed[path] = Failed(path, str(error))
-                self._states[path] = self._was(path)
+                self._leave(path, str(error))
                 continue
             applied.append(path)
             if new is None:
                 remove_empty(self._root, path.rpartition("/")[0])
         return applied
+
+    def _edit(self, path: str) -> BufferEdit | None:
+        """What is to be done to the file in the editor; None for one that is changed on disk, or left alone."""
+        buffer, was, new = self._found[path].buffer, self._was(path), self._states[path]
+        if buffer is None or was is None:
+            return None
+        if new is None or new.mode != was.mode:
+            return None
+        try:
+            return BufferEdit(buffer.path, buffer.text, to_text(self._root, path, self._content(new.id), buffer))
+        except ToolError as error:
+            self._leave(path, str(error))
+            return None
+
+    def _leave(self, path: str, reason: str) -> None:
+        self._failed[path] = Failed(path, reason)
+        self._states[path] = self._was(path)
 
     def _was(self, path: str) -> FileState | None:
         return self._found[path].state
@@ -89,7 +123,7 @@ class TakingBack:
     def _fold(self, path: str, before: FileState | None, after: FileState | None) -> None:
         """Take back one change of the file at ``path``, on top of what was taken back already."""
         if path not in self._found:
-            found = self._found[path] = look(self._root, path, LARGEST)
+            found = self._found[path] = look_at_document(self._root, path, LARGEST, self._open_files)
             self._states[path] = found.state
             if found.state is not None:
                 self._contents[found.state.id] = found.content
@@ -134,6 +168,13 @@ class TakingBack:
             block = found.blocked_by
             if block and self._states[path] is not None and not is_emptied(self._root, block, gone):
                 self._failed[path] = Failed(path, found.problem or "")
+
+    def _settle_unsaved(self) -> None:
+        """What cannot be done in the editor is done on disk, unless there are unsaved changes."""
+        for path, now in self._states.items():
+            buffer, was = self._found[path].buffer, self._was(path)
+            if buffer and buffer.is_dirty and was and (now is None or now.mode != was.mode):
+                self._failed[path] = Failed(path, _UNSAVED)
 
     def _content(self, blob: str) -> bytes:
         if blob not in self._contents:

@@ -1,6 +1,6 @@
 """What a session's tools know and change about the session itself: which toolsets are on, and what was used."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from marvin_server.messages import ToolSpec
 from marvin_server.session.store import Store
@@ -10,10 +10,18 @@ from marvin_server.tools.registry import Registry
 
 
 class SessionToolbox:
-    """The ``tools.base.Toolbox`` of one session. ``wanted`` is the setting ``tools``; ``cwd`` is where it works."""
+    """The ``tools.base.Toolbox`` of one session. ``wanted`` is the setting ``tools``; ``cwd`` is where it works;
+    ``readonly`` says whether nothing may be changed at the moment."""
 
     def __init__(
-        self, registry: Registry, tally: Tally, wanted: Sequence[str], store: Store, cwd: str, *, readonly: bool
+        self,
+        registry: Registry,
+        tally: Tally,
+        wanted: Sequence[str],
+        store: Store,
+        cwd: str,
+        *,
+        readonly: Callable[[], bool],
     ) -> None:
         self._registry = registry
         self._tally = tally
@@ -24,7 +32,7 @@ class SessionToolbox:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools that the model may call now; a toolset that was switched on later comes last."""
-        return self._registry.specs(self._active, readonly=self._readonly)
+        return self._registry.specs(self._active, readonly=self._readonly())
 
     def others(self) -> Mapping[str, str]:
         """The toolsets that are not on, with one line on each."""

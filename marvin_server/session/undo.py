@@ -1,8 +1,9 @@
 """Takes back what a turn has changed in its workspaces, and brings it back again, without losing what came later."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -13,7 +14,9 @@ from marvin_server.settings import Settings
 from marvin_server.workspace.checkpoint_repository import KEPT_DAYS
 from marvin_server.workspace.checkpoints import Checkpoints
 from marvin_server.workspace.confine import Root
+from marvin_server.workspace.editor import Editor
 from marvin_server.workspace.names import printable
+from marvin_server.workspace.open_files import OpenFiles
 
 _SHOWN = 20
 Direction = Literal["undo", "redo"]
@@ -48,12 +51,21 @@ class TakenBack(Struct, frozen=True):
 class Undo:
     """Undoes and redoes turns whose steps are in ``steps``, with the ``checkpoints`` of their roots.
 
-    Its methods raise MarvinError, and take some time: call them in a thread, one at a time.
+    ``open_files`` are changed in the editor, which is asked in ``loop``; without one nothing is open. Its methods raise
+    MarvinError, and take some time: call them in a thread, one at a time.
     """
 
-    def __init__(self, steps: Steps, checkpoints: Callable[[Path], Checkpoints]) -> None:
+    def __init__(
+        self,
+        steps: Steps,
+        checkpoints: Callable[[Path], Checkpoints],
+        open_files: OpenFiles | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         self._steps = steps
         self._checkpoints = checkpoints
+        self._open_files = open_files or OpenFiles()
+        self._loop = loop
 
     def find(
         self, kind: Direction, *, session_id: str | None = None, root: str | None = None, turn_id: str | None = None
@@ -104,7 +116,7 @@ class Undo:
         checkpoints = self._checkpoints(Path(root))
         try:
             changes = [(step.before, self._after(step, checkpoints, preview, notes)) for step in here]
-            taking = TakingBack(Root(Path(root)), checkpoints.objects, changes[::-1])
+            taking = TakingBack(Root(Path(root)), checkpoints.objects, changes[::-1], self._open_files)
             applied, diff = taking.paths, taking.diff()
             if not preview and (ids := taking.checkpoints()):
                 applied = self._applied(taking, Step(here[0].session_id, here[0].turn_id, kind, root, *ids))
@@ -120,10 +132,16 @@ class Undo:
         # Kept first: when Marvin is killed in between, taking this back finds what was not done as it wants it.
         step_id = self._steps.begin(step)
         try:
-            return taking.apply()
+            applied = taking.apply(lambda edits: self._ask(lambda editor: editor.edit(f"Marvin: {step.kind}", edits)))
+            self._ask(lambda editor: editor.reconcile())
+            return applied
         finally:
             _, after = taking.checkpoints() or (step.before, step.before)
             self._steps.end(step_id, after)
+
+    def _ask(self, what: Callable[[Editor], Coroutine[Any, Any, object]]) -> None:
+        if self._open_files.editor is not None and self._loop is not None:
+            asyncio.run_coroutine_threadsafe(what(self._open_files.editor), self._loop).result()
 
     def _after(self, step: KeptStep, checkpoints: Checkpoints, preview: bool, notes: list[str]) -> str:
         """How the files were after the step; as they are now when Marvin was killed before it could look."""

@@ -12,6 +12,8 @@ from marvin_server.messages import Effect, Image, Status
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from marvin_server.edits.hunks import FileChange
+    from marvin_server.workspace.documents import Document
     from marvin_server.workspace.process import Processes
     from marvin_server.workspace.sandbox_session import SessionSandbox
     from marvin_server.workspace.workspace import Workspace
@@ -36,8 +38,30 @@ class Toolbox(Protocol):
         ...
 
 
+class Applied(Struct, frozen=True):
+    """``changes`` are those that were made, as they were made; ``notes`` are lines for the model on what was not."""
+
+    changes: "tuple[FileChange, ...]"
+    notes: tuple[str, ...] = ()
+
+
+class Patches(Protocol):
+    """Where the edits of tool calls are made: the person reviews them, before or afterwards, and can undo them."""
+
+    async def apply(
+        self, workspace: "Workspace", changes: "Sequence[FileChange]", documents: "Mapping[str, Document]"
+    ) -> Applied:
+        """Make ``changes``, or those of their hunks that the person wants, all or none of them.
+
+        ``documents`` are the files as they were read, by the paths of the changes, which are relative to the root.
+        Raises ``Rejected`` when the person wants none, besides what ``Workspace.change`` raises.
+        """
+        ...
+
+
 class ToolContext(Struct, frozen=True):
-    """All that a tool may use. ``emit`` shows text while the tool runs; ``environ`` is for child processes.
+    """All that a tool may use. ``emit`` shows text while the tool runs; ``environ`` is for child processes; ``patches``
+    is what files are changed by.
 
     ``checks`` maps file name patterns to the commands that check such files, from the person's own settings.
     Commands that a model or a project has a say in run in the ``sandbox``; None is the person's wish to go without.
@@ -49,6 +73,7 @@ class ToolContext(Struct, frozen=True):
     session: Toolbox
     environ: Mapping[str, str]
     emit: Callable[[str], None]
+    patches: Callable[[], Patches]
     checks: Mapping[str, str] = {}
     sandbox: "SessionSandbox | None" = None
     web_allow: tuple[str, ...] = ()
@@ -104,7 +129,8 @@ class Tool(Struct, frozen=True):
 
     ``title`` puts a call into a few words for the screen; ``command`` shows exactly what a call would execute;
     ``paths`` names the files and folders that it is about. ``preview`` shows what a call would change, where possible
-    as a unified diff (None where it cannot tell), and raises what the call itself would.
+    as a unified diff (None where it cannot tell), and raises what the call itself would. ``by_patch``: all that a
+    call changes goes through ``ToolContext.patches``.
     """
 
     name: str
@@ -116,6 +142,7 @@ class Tool(Struct, frozen=True):
     command: Callable[[Any, ToolContext], Command] | None = None
     paths: Callable[[Any], Sequence[str]] | None = None
     preview: Callable[[Any, ToolContext], Awaitable[str | Preview | None]] | None = None
+    by_patch: bool = False
 
 
 def tool(
@@ -125,6 +152,7 @@ def tool(
     command: Callable[[P, ToolContext], Command] | None = None,
     paths: Callable[[P], Sequence[str]] | None = None,
     preview: Callable[[P, ToolContext], Awaitable[str | Preview | None]] | None = None,
+    by_patch: bool = False,
 ) -> Callable[[Callable[[P, ToolContext], Awaitable[str | ToolOutput]]], Tool]:
     """Make a tool of ``async def name(params: Params, context: ToolContext) -> str | ToolOutput``.
 
@@ -135,6 +163,8 @@ def tool(
 
     def decorate(run: Callable[[P, ToolContext], Awaitable[str | ToolOutput]]) -> Tool:
         params = inspect.get_annotations(run, eval_str=True)["params"]
-        return Tool(run.__name__, effect, inspect.getdoc(run) or "", params, run, title, command, paths, preview)
+        return Tool(
+            run.__name__, effect, inspect.getdoc(run) or "", params, run, title, command, paths, preview, by_patch
+        )
 
     return decorate

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from marvin_server.errors import PermissionNeeded, ToolError
+from marvin_server.errors import PermissionNeeded, Rejected, ToolError
 from marvin_server.events import Command
 from marvin_server.messages import ToolCall, ToolSpec
 from marvin_server.tools import arguments, index
@@ -118,6 +118,8 @@ class Registry:
             return _output(await printing_to_stderr(lambda: prepared.tool.run(prepared.params, context)))
         except (PermissionNeeded, asyncio.CancelledError, KeyboardInterrupt):
             raise
+        except Rejected as error:
+            return ToolOutput(str(error), "denied")
         except ToolError as error:
             return _refusal(str(error))
         except BaseException as error:
@@ -210,8 +212,8 @@ async def _checked(output: ToolOutput, context: ToolContext) -> ToolOutput:
     from marvin_server.tools.shell.diagnostics import after_edit
 
     changed: list[str] = _CHANGED.findall(str(output.details.get("diff", "")))
-    findings = await after_edit(changed, context)
-    return replace(output, text=f"{output.text}\n{findings}") if findings else output
+    lines = [*await context.workspace.save(), await after_edit(changed, context), *await context.workspace.reconcile()]
+    return replace(output, text="\n".join(filter(None, [output.text, *lines])))
 
 
 def _refusal(text: str) -> ToolOutput:

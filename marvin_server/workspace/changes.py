@@ -42,24 +42,28 @@ class Change(Struct, frozen=True):
 
 
 def apply(root: Root, changes: Sequence[Change]) -> None:
-    """Make all ``changes``, or none of them.
+    """Make all ``changes``, or none of them; raises what ``stage`` and ``Staged.commit`` do."""
+    stage(root, changes).commit()
 
-    Raises ``PermissionNeeded`` for any protected path before anything is done; ``ToolError`` when a file is no longer
-    as it was read, when a new one exists already, or for what the system says; the files are then as they were.
+
+def stage(root: Root, changes: Sequence[Change]) -> "Staged":
+    """Write the new contents of ``changes`` beside their places.
+
+    Raises ``PermissionNeeded`` for any protected path before anything is done; ``ToolError`` when a new file exists
+    already, or for what the system says; the files are then as they were.
     """
     planned = [_planned(root, change) for change in changes]
     _refuse_doubles(planned)
     for folder in {posixpath.dirname(place) for plan in planned for place in (plan.source, plan.target) if place}:
         root.sweep(folder)
-    applying = _Applying(root)
+    staged = Staged(root)
     try:
-        steps = [step for plan in planned for step in applying.stage(plan)]
-        for step in steps:
-            step()
+        for plan in planned:
+            staged.add(plan)
     except BaseException as error:
-        applying.take_back(error)
+        staged.take_back(error)
         raise
-    applying.remove_spares()
+    return staged
 
 
 class _Plan(Struct, frozen=True):
@@ -117,16 +121,32 @@ class _Undo(Struct, frozen=True):
     backup: str | None = None
 
 
-class _Applying:
-    """What has been done so far, so that it can be taken back."""
+class Staged:
+    """Changes that are ready to be made, by ``commit``, or given up, by ``take_back``."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
+        self._steps: list[Callable[[], None]] = []
         self._undo: list[_Undo] = []
         self._spares: list[str] = []
         self._folders: list[str] = []
 
-    def stage(self, plan: _Plan) -> list[Callable[[], None]]:
+    def commit(self) -> None:
+        """Make all changes, or none of them. Raises ToolError when a file is no longer as it was read, when a new one
+        exists already, or for what the system says; the files are then as they were."""
+        try:
+            for step in self._steps:
+                step()
+        except BaseException as error:
+            self.take_back(error)
+            raise
+        self._remove_spares()
+
+    def add(self, plan: _Plan) -> None:
+        """Write the new content of ``plan`` beside its place."""
+        self._steps += self._staged(plan)
+
+    def _staged(self, plan: _Plan) -> list[Callable[[], None]]:
         """Write the new content beside its place. The steps that are then left put it there."""
         source, target = plan.source, plan.target
         if source and source == target and plan.status and plan.status.st_nlink > 1:
@@ -157,7 +177,7 @@ class _Applying:
             except (OSError, ToolError):
                 left += [undo.backup] if undo.backup and self._root.exists(undo.backup) else []
         self._spares = [spare for spare in self._spares if spare not in left]
-        self.remove_spares()
+        self._remove_spares()
         for folder in reversed(self._folders):
             with suppress(OSError):
                 self._root.remove_directory(folder)
@@ -165,7 +185,7 @@ class _Applying:
             names = ", ".join(f"'{printable(name)}'" for name in left)
             raise ToolError(f"{reason} Not all files could be put back; their old versions are in {names}.") from reason
 
-    def remove_spares(self) -> None:
+    def _remove_spares(self) -> None:
         """Remove the names that were only needed on the way: new versions not put in place, and old ones."""
         for spare in self._spares:
             with suppress(OSError):
@@ -263,19 +283,19 @@ class _Applying:
         with documents.explained(self._root, plan.change.path, "writing"):
             is_same = status is not None and os.path.samestat(self._root.stat(source), status)
         if not is_same or document is None or documents.read(self._root, source).digest != document.digest:
-            raise _changed(plan.change.path)
+            raise changed(plan.change.path)
         return source
 
     def _put_back(self, backup: str, source: str, new: bytes | None) -> None:
         """Give ``backup`` its name ``source`` again. Raises ToolError when somebody has written ``source`` since."""
         if self._content(source, new) not in {new, self._content(backup)}:
-            raise _changed(source)
+            raise changed(source)
         self._rename(backup, source)
 
     def _withdraw(self, path: str, new: bytes) -> None:
         """Remove the file ``path``, which was made here. Raises ToolError when somebody has written it since."""
         if self._content(path, new) != new:
-            raise _changed(path)
+            raise changed(path)
         self._root.remove(path)
 
     def _content(self, path: str, at_most: bytes | None = None) -> bytes | None:
@@ -288,7 +308,8 @@ class _Applying:
         self._root.permitting(source).permitting(target).rename(source, target)
 
 
-def _changed(path: str) -> ToolError:
+def changed(path: str) -> ToolError:
+    """The error for a file on disk that is not as it was read."""
     return ToolError(f"'{printable(path)}' has changed on disk since it was read. Read it again.")
 
 

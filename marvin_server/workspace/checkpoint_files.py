@@ -15,6 +15,8 @@ from marvin_server.errors import ToolError
 from marvin_server.workspace import listing, spares
 from marvin_server.workspace.checkpoint_objects import PERMISSIONS, FileState, Objects, state
 from marvin_server.workspace.confine import Root, write_all
+from marvin_server.workspace.editor import Buffer
+from marvin_server.workspace.open_files import OpenFiles, to_bytes
 
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
 
@@ -23,17 +25,20 @@ class Found(Struct, frozen=True):
     """What is at a path: a file with its ``content`` (of a link, where it points), or nothing when ``state`` is None.
 
     With a ``problem`` it is something that cannot be kept or replaced, and the reason. ``blocked_by`` is the path of a
-    folder that is there instead, or of a symbolic link on the way: without that, there is nothing.
+    folder that is there instead, or of a symbolic link on the way: without that, there is nothing. ``buffer`` is the
+    open file whose text it is.
     """
 
     state: FileState | None = None
     content: bytes = b""
     problem: str | None = None
     blocked_by: str | None = None
+    buffer: Buffer | None = None
 
 
 def look(root: Root, path: str, limit: int) -> Found:
-    """What is at ``path`` itself; a file of more than ``limit`` bytes is a problem. Protected ones need no question."""
+    """What is on disk at ``path`` itself; a file of more than ``limit`` bytes is a problem. Protected ones need no
+    question."""
     try:
         return _found(root.permitting(path), path, limit)
     except (FileNotFoundError, NotADirectoryError):
@@ -42,6 +47,21 @@ def look(root: Root, path: str, limit: int) -> Found:
         return Found(problem=str(error))
     except OSError as error:
         return Found(problem=f"it cannot be read: {error.strerror}")
+
+
+def look_at_document(root: Root, path: str, limit: int, open_files: OpenFiles) -> Found:
+    """As ``look``, of a file that is open as it is in the editor."""
+    found = look(root, path, limit)
+    if found.problem or (found.state is not None and found.state.is_link):
+        return found
+    try:
+        buffer = open_files.at(root, path) or open_files.blank(root, path)
+        if buffer is None:
+            return found
+        content = to_bytes(root, path, buffer.text)
+    except ToolError as error:
+        return Found(problem=str(error))
+    return Found(state(content, found.state.mode if found.state else stat.S_IFREG | 0o644), content, buffer=buffer)
 
 
 def _found(root: Root, path: str, limit: int) -> Found:

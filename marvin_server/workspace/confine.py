@@ -99,6 +99,16 @@ class Root:
         with self._opened(path, NAME_ONLY, writing=False, asks=False) as opened:
             return opened.path
 
+    def place_of_any(self, path: str) -> str:
+        """As ``place``; of a path where there is nothing, where it would be made."""
+        named, missing = posixpath.normpath(path), ""
+        while True:
+            try:
+                return posixpath.normpath(posixpath.join(self.place(named or "."), missing))
+            except (FileNotFoundError, NotADirectoryError):
+                named, name = posixpath.split(named)
+                missing = posixpath.join(name, missing)
+
     def link(self, path: str) -> str | None:
         """Where ``path`` points when its last name is a symbolic link."""
         head, name = posixpath.split(checked(path).rstrip("/"))
@@ -169,6 +179,14 @@ class Root:
             return self.link(path) is not None or bool(self.stat(path))
         except (FileNotFoundError, NotADirectoryError):
             return False
+
+    def check_readable(self, path: str) -> None:
+        """Raise what reading ``path`` would raise for its name, whether there is such a file or not."""
+        try:
+            with self._opened(path, NAME_ONLY, writing=False):
+                return
+        except (FileNotFoundError, NotADirectoryError):
+            self._ask(path, self.place_of_any(path), writing=False)
 
     def check_writable(self, path: str) -> None:
         """Raise what writing to ``path`` would raise before anything is done, whether there is such a file or not."""

@@ -33,12 +33,13 @@ _WHY = {
 class Document(Struct, frozen=True):
     """A text file as it was read. ``path`` is relative to the root; ``text`` keeps every line end as it is on disk and
     lacks the byte order mark, which ``encoding`` implies except for utf-8 and latin-1; bytes that are not UTF-8 are
-    surrogate escapes in it. ``digest`` is the SHA-256 of the bytes, in hex."""
+    surrogate escapes in it. ``digest`` is the SHA-256 of the bytes, in hex; None where the text is that of a file that
+    was open in the editor, with the line ends that it has there."""
 
     path: str
     text: str
     encoding: Encoding
-    digest: str
+    digest: str | None
 
 
 def read(root: Root, path: str) -> Document:

@@ -13,6 +13,7 @@ from marvin_server.workspace.confine import Root, write_all
 from marvin_server.workspace.documents import LARGEST
 from marvin_server.workspace.engines import Engine, Enough, Report, Spot, read_spot
 from marvin_server.workspace.excerpts import excerpt
+from marvin_server.workspace.open_files import as_file
 from marvin_server.workspace.process import Processes
 
 _ARGUMENTS = 400_000
@@ -36,7 +37,8 @@ class Refused(Exception):
 
 
 class Asking(Struct, frozen=True):
-    """One engine and what its questions have in common. ``bound`` is when (``time.monotonic``) ``timeout`` is over."""
+    """One engine and what its questions have in common. ``bound`` is when (``time.monotonic``) ``timeout`` is over;
+    ``unsaved`` are texts that count in place of those of files."""
 
     processes: Processes
     root: Root
@@ -44,6 +46,7 @@ class Asking(Struct, frozen=True):
     engine: Engine
     bound: float
     timeout: float
+    unsaved: Mapping[str, str]
 
     async def which_beneath(self, place: str) -> list[str]:
         """All files in the folder ``place`` that seem to match, sorted as ``walk`` sorts; names only."""
@@ -57,7 +60,8 @@ class Asking(Struct, frozen=True):
         return sorted(found, key=lambda file: file.split("/"))
 
     async def which_files(self, files: list[str]) -> tuple[list[str], list[str]]:
-        """Some of ``files`` that seem to match, and those that have not been looked at; names only."""
+        """Some of ``files`` that seem to match, unsaved ones always, and those that have not been looked at; names
+        only."""
         found: list[str] = []
 
         def take(name: str) -> bool:
@@ -68,8 +72,8 @@ class Asking(Struct, frozen=True):
 
         batch = _as_many(files)
         await self._ask(self.engine.which_files, [f"./{file}" for file in batch], Report("\0", take))
-        is_full = len(found) == _OPEN_FILES
-        return found, files[files.index(found[-1]) + 1 if is_full else len(batch) :]
+        end = files.index(found[-1]) + 1 if len(found) == _OPEN_FILES else len(batch)
+        return [file for file in files[:end] if file in found or file in self.unsaved], files[end:]
 
     async def which_lines(self, fds: Sequence[int], enough: int) -> list[Spot]:
         """Where the open files ``fds`` match, in order, until more than ``enough`` lines do."""
@@ -124,7 +128,7 @@ async def first_lines(
             candidates, rest = rest[:_OPEN_FILES], rest[_OPEN_FILES:]
         else:
             candidates, rest = await asking.which_files(rest)
-        with _opened(asking.root, candidates) as opened:
+        with _opened(asking, candidates) as opened:
             spots = await asking.which_lines(list(opened), room) if opened else []
             matches = sum(spot.is_match for spot in spots)
             lines += [
@@ -157,12 +161,17 @@ class _Opened(Struct, frozen=True):
 
 
 @contextmanager
-def _opened(root: Root, files: Sequence[str]) -> Generator[dict[int, _Opened]]:
+def _opened(asking: Asking, files: Sequence[str]) -> Generator[dict[int, _Opened]]:
     """Those of ``files`` that hold text and may be read, by descriptors of their UTF-8."""
+    root = asking.root
     with ExitStack() as stack:
         opened: dict[int, _Opened] = {}
         for file in files:
             with suppress(OSError, ToolError):
+                if file in asking.unsaved:
+                    root.check_readable(file)
+                    opened[stack.enter_context(as_file(asking.unsaved[file]))] = _Opened(file, 0)
+                    continue
                 fd = root.open(file)
                 stack.callback(os.close, fd)
                 encoding = encodings.by_mark(fd, file)

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -53,6 +54,7 @@ async def search(
     pattern: str,
     *,
     environ: Mapping[str, str],
+    unsaved: Mapping[str, str] = MappingProxyType({}),
     path: str = ".",
     glob: str | None = None,
     ignore_case: bool = False,
@@ -67,7 +69,8 @@ async def search(
     single lines. ``glob`` picks files by name (``*.py``) or by path (``src/**/*.{ts,tsx}``) from ``path`` or from the
     root; one that begins with ``!`` leaves them out. ``context`` is the number of lines around a match. Binary files
     are skipped (see ``encodings.detect``), and ``.env`` files unless ``path`` names one; of UTF-16 the first 20 MB
-    are searched.
+    are searched. ``unsaved`` are texts that count in place of those of the files at these paths, which are relative to
+    the root and need not be there.
 
     Both engines look through the same files, but for what a ``.rgignore`` says, which only ripgrep knows. ripgrep
     refuses a few patterns that Python takes (look-around, back-references); these go to Python. Raises ToolError for a
@@ -77,24 +80,27 @@ async def search(
     expression = re.sub(r"([\\.+*?()|\[\]{}^$#&~-])", r"\\\1", pattern) if literal else _without_classes(pattern)
     _check(pattern, expression)
     with explained(root, path, "searching"):
-        is_folder = stat.S_ISDIR(root.stat(path).st_mode)
+        place = root.place_of_any(path)
+        is_folder = place not in unsaved and stat.S_ISDIR(root.stat(path).st_mode)
         if not is_folder:
+            root.check_readable(path)
+        if place not in unsaved:
             os.close(root.open(path))
-        place = root.place(path)
     fits = _fitting(root, glob, place)
+    added = await asyncio.to_thread(_listed, root, path, fits, unsaved) if is_folder and unsaved else set[str]()
     bound = time.monotonic() + timeout
     for engine in engines(expression, environ, ignore_case=ignore_case, context=context, limit=limit + 1):
-        asking = Asking(processes, root, environ, engine, bound, timeout)
+        asking = Asking(processes, root, environ, engine, bound, timeout, unsaved)
         with suppress(Refused):
             if not is_folder:
                 files = [place]
             elif engine.beneath:
-                files = [file for file in await asking.which_beneath(place) if fits(file)]
+                files = _sorted({file for file in await asking.which_beneath(place) if fits(file)} | added)
             else:
-                files = await asyncio.to_thread(_files, root, path, fits)
+                files = _sorted({*await asyncio.to_thread(_files, root, path, fits), *added})
             are_candidates = not is_folder or bool(engine.beneath)
             lines, truncated = await first_lines(asking, files, limit, context, are_candidates=are_candidates)
-            if glob and is_folder and not lines and not await asyncio.to_thread(_files, root, path, fits):
+            if glob and is_folder and not lines and not added and not await asyncio.to_thread(_files, root, path, fits):
                 raise ToolError(
                     f"No file in '{printable(path)}' fits the glob '{printable(glob)}'; try for example '*.py' or "
                     "'src/**'."
@@ -105,6 +111,16 @@ async def search(
 
 def _files(root: Root, path: str, fits: Callable[[str], bool]) -> list[str]:
     return list(filter(fits, walk(root, path)))
+
+
+def _listed(root: Root, path: str, fits: Callable[[str], bool], unsaved: Mapping[str, str]) -> set[str]:
+    """Those of ``unsaved`` that are to be looked into: new ones, and those that ``walk`` finds."""
+    found = set(_files(root, path, fits))
+    return {file for file in unsaved if fits(file) and (file in found or not root.exists(file))}
+
+
+def _sorted(files: set[str]) -> list[str]:
+    return sorted(files, key=lambda file: file.split("/"))
 
 
 def _without_classes(pattern: str) -> str:

@@ -18,6 +18,9 @@ from marvin_server.workspace.names import printable
 
 if TYPE_CHECKING:
     from marvin_server.workspace.changes import Change
+    from marvin_server.workspace.document_changes import Made
+    from marvin_server.workspace.editor import Buffer, Editor
+    from marvin_server.workspace.open_files import OpenFiles
     from marvin_server.workspace.process import Processes
     from marvin_server.workspace.search import SearchResult
 
@@ -33,15 +36,17 @@ class _Position:
 
 
 class Workspace:
-    """Files beneath a root. A path is relative to the working directory, or absolute and inside the root.
+    """Files beneath a root, as they are in ``editor`` where they are open there, else on disk. A path is relative to
+    the working directory, or absolute and inside the root.
 
     Every method that takes a path raises ``PathRefused`` (with the working directory and a listing) for one that leads
     out of the root, ``PermissionNeeded`` before anything is done for one that a person must be asked about, and
     ``ToolError`` for what the system says against it.
     """
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, editor: "Editor | None" = None) -> None:
         self._position = _Position(root)
+        self.editor = editor
         self._permitted: tuple[tuple[str, bool], ...] = ()
 
     def permitting(self, path: str, *, writing: bool = True) -> "Workspace":
@@ -49,12 +54,20 @@ class Workspace:
         without ``writing`` only read it."""
         view = Workspace.__new__(Workspace)
         view._position = self._position
+        view.editor = self.editor
         view._permitted = (*self._permitted, (path, writing))
         return view
 
     def permits(self, path: str) -> bool:
         """Whether this view may use ``path``, the path of a ``PermissionNeeded``."""
         return any(path == permitted for permitted, _ in self._permitted)
+
+    @property
+    def open_files(self) -> "OpenFiles":
+        """What is open in the editor."""
+        from marvin_server.workspace.open_files import OpenFiles
+
+        return OpenFiles(self.editor)
 
     @property
     def root(self) -> Root:
@@ -109,19 +122,29 @@ class Workspace:
                 self._position.working_dir = self.root.place(relative)
 
     def read(self, path: str) -> Document:
-        """See ``documents.read``."""
+        """The document at ``path``; see ``documents.read``."""
         with self._advised():
-            return documents.read(self.root, self._file(path))
+            root, name = self.root, self._file(path)
+            if (buffer := self._open_at(root, name)) is None:
+                return documents.read(root, name)
+            root.check_readable(name)
+            return Document(name, buffer.text, "utf-8", None)
 
     def read_bytes(self, path: str, limit: int = documents.LARGEST) -> bytes:
-        """See ``documents.read_bytes``."""
+        """The file on disk at ``path``; see ``documents.read_bytes``."""
         with self._advised():
             return documents.read_bytes(self.root, self._file(path), limit)
 
     async def read_lines(self, path: str, start: int, end: int) -> LineRange:
-        """See ``documents.read_lines``."""
+        """Lines of the document at ``path``; see ``documents.read_lines``."""
         with self._advised():
-            return await documents.read_lines(self.root, self._file(path), start, end)
+            root, name = self.root, self._file(path)
+            if (buffer := self._open_at(root, name)) is None:
+                return await documents.read_lines(root, name, start, end)
+            from marvin_server.workspace.open_files import lines_of
+
+            root.check_readable(name)
+            return lines_of(buffer, start, end)
 
     async def search(
         self,
@@ -147,6 +170,7 @@ class Workspace:
                     self.root,
                     pattern,
                     environ=environ,
+                    unsaved=self.open_files.unsaved(self.root, relative) if self.editor else {},
                     path=relative,
                     glob=glob,
                     ignore_case=ignore_case,
@@ -174,41 +198,35 @@ class Workspace:
             is_small = True
         if is_small:
             return work()
-        running = asyncio.ensure_future(asyncio.to_thread(work))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            await asyncio.wait({running})
-            raise
+        from marvin_server.workspace.undisturbed import undisturbed
 
-    def create(self, path: str, text: str) -> Document:
-        """See ``documents.create``."""
-        with self._advised():
-            return documents.create(self.root, self._file(path), text)
-
-    def append(self, path: str, text: str) -> Document:
-        """See ``documents.append``."""
-        with self._advised():
-            return documents.append(self.root, self._file(path), text)
-
-    def write(self, document: Document, text: str) -> Document:
-        """See ``documents.write``."""
-        with self._advised():
-            return documents.write(self.root, document, text)
+        return await undisturbed(asyncio.to_thread(work))
 
     def exists(self, path: str) -> bool:
         """Whether there is anything called ``path``."""
         with self._advised():
             relative = self._file(path)
             with documents.explained(self.root, relative, "finding"):
-                return self.root.exists(relative)
+                return self.root.exists(relative) or self._open_at(self.root, relative) is not None
 
-    def change(self, changes: "Sequence[Change]") -> None:
-        """See ``changes.apply``; the paths are relative to the root."""
-        from marvin_server.workspace.changes import apply
+    async def change(self, label: str, changes: "Sequence[Change]") -> "tuple[Made, ...]":
+        """See ``document_changes.change``; the paths are relative to the root. Once begun, it is not cancelled."""
+        from marvin_server.workspace.document_changes import change
+        from marvin_server.workspace.undisturbed import undisturbed
 
         with self._advised():
-            apply(self.root, changes)
+            return await undisturbed(change(self.root, self.open_files, label, changes))
+
+    async def save(self) -> tuple[str, ...]:
+        """See ``Editor.save``: what a command is to see of the open files is on disk then."""
+        return await self.editor.save() if self.editor else ()
+
+    async def reconcile(self) -> tuple[str, ...]:
+        """See ``Editor.reconcile``: what a command has done to open files is known then."""
+        return await self.editor.reconcile() if self.editor else ()
+
+    def _open_at(self, root: Root, path: str) -> "Buffer | None":
+        return self.open_files.at(root, path) if self.editor else None
 
     def _file(self, path: str) -> str:
         """As ``_named``, of a path that is to name a file."""

@@ -35,6 +35,10 @@ class Scripted:
         self.requests: list[ModelRequest] = []
         self.closed = 0
 
+    def add(self, *rounds: Sequence[Step]) -> None:
+        """Go on with ``rounds`` when all before them were played."""
+        self._rounds += rounds
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         self.requests.append(ModelRequest(request.system, tuple(request.history), tuple(request.tools)))
         message_id = new_id()

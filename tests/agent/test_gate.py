@@ -49,7 +49,7 @@ class Person:
         self.permissions = Permissions()
         self.questions: list[Permission] = []
         rules = Rules([PermissionEntry("deny", deny, "x:1")], registry.entries) if deny else None
-        judge = Judge(Policy(mode=mode), rules, time.time() - 60)
+        judge = Judge(lambda: Policy(mode=mode), rules, time.time() - 60)
         self._gate = Gate(registry, self._execute, judge, self.permissions)
         self._registry, self._context = registry, context
 

@@ -20,6 +20,6 @@ def test_a_freedom_to_read_is_none_to_edit(tmp_path: Path, edit: str, verdict: s
     assert isinstance(prepared, PreparedCall)
     entries = [PermissionEntry("allow", "read(**)", "x:1")]
     entries += [PermissionEntry(name, "edit(*.lock)", "x:2") for name in ("allow", "ask", "deny") if name == edit]
-    judge = Judge(Policy(), Rules(entries, ("create_file",)), 0)
+    judge = Judge(Policy, Rules(entries, ("create_file",)), 0)
     needed = PermissionNeeded("protected_path", "uv.lock", "a rule asks")
     assert judge.for_path(prepared, needed).verdict == verdict

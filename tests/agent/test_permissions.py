@@ -13,8 +13,8 @@ from marvin_server.events import Event, Permission, PermissionRequested, ToolFin
 from marvin_server.messages import ToolCall
 from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import OpenSession, open_session
-from marvin_server.session.session import Subscription
 from marvin_server.session.store import Store
+from marvin_server.session.subscription import Subscription
 from tests.agent.scripted import Scripted, call
 
 Opener = Callable[..., OpenSession]

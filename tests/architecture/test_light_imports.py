@@ -23,11 +23,23 @@ ONE_SHOT = {
     *(f"marvin_server.protocol{name}" for name in ("", ".wire")),
     *(
         f"marvin_server.session{name}"
-        for name in ("", ".ledger", ".models", ".opening", ".owners", ".prices", ".session", ".store")
+        for name in ("", ".ledger", ".models", ".opening", ".prices", ".session", ".store")
     ),
     *(
         f"marvin_server.session.{name}"
-        for name in ("published", "project", "steps", "toolbox", "transcript", "trust", "usage")
+        for name in (
+            "catalogue",
+            "lease",
+            "published",
+            "project",
+            "schema",
+            "steps",
+            "subscription",
+            "toolbox",
+            "transcript",
+            "trust",
+            "usage",
+        )
     ),
     *(
         f"marvin_server.agent{name}"

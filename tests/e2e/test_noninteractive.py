@@ -66,7 +66,7 @@ def test_a_session_has_one_process_at_work_at_a_time(
     first.read_until("Slowly")
     second = ask("--resume", session)
     assert (second.exit_code, second.stdout) == (1, "")
-    assert f"another marvin is at work in session {session}" in second.stderr
+    assert f"is at work in session {session}: wait for it, or end it" in second.stderr
     first.send_signal(signal.SIGKILL)
     first.wait()
     model_server.play("text")

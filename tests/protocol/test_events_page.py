@@ -23,6 +23,10 @@ OBJECTS: dict[str, type[Struct]] = {
     "permission": events.Permission,
     "command": events.Command,
     "script": events.Script,
+    "patch": events.Patch,
+    "edit": events.Edit,
+    "hunk": events.Hunk,
+    "rejection": events.Rejection,
     "error": events.Failure,
     **{f"part `{camel(type_of(cls))}`": cls for cls in get_args(messages.Part)},
 }

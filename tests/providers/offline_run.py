@@ -16,6 +16,7 @@ from marvin_server.tools.registry import CORE, Registry
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.workspace import Workspace
+from tests.tools.conftest import Unreviewed
 
 
 class _Toolbox:
@@ -48,7 +49,7 @@ class Desk:
     def __init__(self, root: Path, *, denied: Collection[str] = (), offered: Collection[str] | None = None) -> None:
         self._registry = Registry.load(root.parent / "cache", root.parent / "no-tools")
         environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "LC_ALL": "C.UTF-8"}
-        self._context = ToolContext(Workspace(Root(root)), Processes(), _Toolbox(), environ, lambda _: None)
+        self._context = ToolContext(Workspace(Root(root)), Processes(), _Toolbox(), environ, lambda _: None, Unreviewed)
         self._denied = denied
         specs = self._registry.specs(CORE)
         self.tools = tuple(spec for spec in specs if offered is None or spec.name in offered)

@@ -27,8 +27,8 @@ from marvin_server.messages import Image, Message, Text, ToolCall, ToolResult, U
 from marvin_server.providers.base import ModelRequest, StreamEvent
 from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import OpenSession, open_session
-from marvin_server.session.session import Subscription
 from marvin_server.session.store import Store
+from marvin_server.session.subscription import Subscription
 from tests.agent.scripted import Hang, Scripted, call
 from tests.processes import processes_with
 

@@ -303,15 +303,22 @@ def test_a_stored_message_of_an_unknown_shape_is_named(store: Store, path: Path)
         store.history(session.id)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path, version: int) -> None:
     store = Store.open(path)
     session = say(store, "hello")
     store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5))
     store.close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE checkpoints")
-        if version == 1:
+        connection.execute("DROP TABLE questions")
+        connection.execute("DROP TABLE drafts")
+        connection.execute("DROP INDEX entries_by_parent")
+        connection.execute("DROP INDEX sessions_by_head")
+        if version < 4:
+            connection.execute("ALTER TABLE sessions DROP COLUMN archived")
+        if version < 3:
+            connection.execute("DROP TABLE checkpoints")
+        if version < 2:
             connection.execute("ALTER TABLE usage DROP COLUMN saved")
         connection.execute(f"PRAGMA user_version = {version}")
     for _ in range(2):
@@ -343,7 +350,7 @@ def test_steps_are_kept_in_order_and_those_that_change_nothing_are_forgotten(sto
 def test_a_file_of_a_newer_marvin_is_refused_and_left_as_it_is(path: Path) -> None:
     Store.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 4")
+        connection.execute("PRAGMA user_version = 6")
     with pytest.raises(StoreError, match="made by a newer Marvin"):
         Store.open(path)
 

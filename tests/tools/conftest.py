@@ -1,15 +1,18 @@
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from marvin_server.edits.hunks import FileChange
 from marvin_server.messages import ToolCall
-from marvin_server.tools.base import ToolContext, ToolOutput
+from marvin_server.tools.base import Applied, ToolContext, ToolOutput
 from marvin_server.tools.registry import Registry
+from marvin_server.workspace.changes import Change
 from marvin_server.workspace.confine import Root
+from marvin_server.workspace.documents import Document
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.workspace import Workspace
 
@@ -33,6 +36,17 @@ class Toolbox:
         return [f"session 1: {query}"]
 
 
+class Unreviewed:
+    """Makes every patch as it comes."""
+
+    async def apply(
+        self, workspace: Workspace, changes: Sequence[FileChange], documents: Mapping[str, Document]
+    ) -> Applied:
+        wanted = [Change(c.path, documents.get(c.path), c.new, c.move_to, c.executable) for c in changes]
+        await workspace.change("Marvin", wanted)
+        return Applied(tuple(changes))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The workspace's root."""
@@ -50,7 +64,7 @@ def shown() -> list[str]:
 @pytest.fixture
 def context(folder: Path, shown: list[str]) -> ToolContext:
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "LC_ALL": "C.UTF-8"}
-    return ToolContext(Workspace(Root(folder)), Processes(), Toolbox(), environ, shown.append)
+    return ToolContext(Workspace(Root(folder)), Processes(), Toolbox(), environ, shown.append, Unreviewed)
 
 
 @pytest.fixture

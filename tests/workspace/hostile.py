@@ -6,7 +6,7 @@ Plain git meets a copy of each, so that nobody takes a dead trap for a safe tool
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from marvin_server.errors import ToolError
-from marvin_server.tools.base import Toolbox, ToolContext, ToolOutput
+from marvin_server.tools.base import Patches, Toolbox, ToolContext, ToolOutput
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.workspace import Workspace
@@ -68,7 +68,8 @@ async def call(lair: Lair, name: str, arguments: Arguments, environ: Mapping[str
     module = import_module(f"marvin_server.tools.git.{name}")
     # The git tools want nothing of their session.
     session = cast("Toolbox", None)
-    context = ToolContext(Workspace(Root(lair.root)), Processes(), session, environ, lambda text: None)
+    patches = cast("Callable[[], Patches]", None)
+    context = ToolContext(Workspace(Root(lair.root)), Processes(), session, environ, lambda text: None, patches)
     try:
         answer = await getattr(module, name).run(module.Params(**arguments), context)
     except ToolError:

@@ -388,3 +388,22 @@ async def test_a_pattern_that_never_ends_is_stopped(tmp_path: Path):
     with pytest.raises(ToolError, match=r"^The search took over 0\.5 s\. Name a path or a glob, or simplify"):
         await search(Processes(), Root(tmp_path), "(x+x+)+y", environ=ENGINES["python"], timeout=0.5)
     assert (await search(Processes(), Root(tmp_path), "(x+x+)+y", environ=ENGINES["ripgrep"])).lines == ()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_unsaved_texts_count_in_place_of_files(tmp_path: Path, engine: str) -> None:
+    for name in ("a", "b", "ignored"):
+        (tmp_path / name).write_text("needle on disk\n")
+    (tmp_path / ".ignore").write_text("ignored\n")
+    found = await search(
+        Processes(),
+        Root(tmp_path),
+        "needle",
+        environ=ENGINES[engine],
+        unsaved={"b": "nothing\nneedle typed\n", "new/c": "a needle\n", "ignored": "needle\n", ".env": "needle"},
+    )
+    assert [(line.path, line.number, line.text) for line in found.lines] == [
+        ("a", 1, "needle on disk"),
+        ("b", 2, "needle typed"),
+        ("new/c", 1, "a needle"),
+    ]

@@ -10,13 +10,10 @@ from marvin_cli.commands import show, show_json, table
 from marvin_server.errors import MarvinError, Unreachable, UsageError
 from marvin_server.messages import Usage
 from marvin_server.providers import model_list, selection, vendors
-from marvin_server.providers.model_list import Listing
-from marvin_server.providers.readiness import Readiness, readiness
-from marvin_server.providers.selection import Terms
 from marvin_server.providers.transport import is_loopback
-from marvin_server.providers.vendor_files import Vendor
 from marvin_server.sanitise import one_line
 from marvin_server.session import models
+from marvin_server.session.offers import Offer, OfferedModel, offer
 from marvin_server.settings import Settings
 
 _MILLION = 1_000_000
@@ -32,14 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     wanted = [arguments.provider] if arguments.provider else list(selection.names(settings))
     code = asyncio.run(_refresh(wanted, settings, asked_for=bool(arguments.provider))) if arguments.refresh else 0
-    rows: list[dict[str, Any]] = []
-    for name in wanted:
-        try:
-            rows.append(_row(name, readiness(name, settings), settings))
-        except UsageError as error:
-            if arguments.provider:
-                raise
-            rows.append(_row(name, Readiness(False, str(error)), settings))
+    rows = [_row(offer(name, settings, asked_for=bool(arguments.provider)), settings) for name in wanted]
     if arguments.json:
         show_json(rows)
         return code
@@ -84,39 +74,25 @@ async def _refresh_one(name: str, settings: Settings, *, asked_for: bool) -> str
     return None
 
 
-def _row(name: str, state: Readiness, settings: Settings) -> dict[str, Any]:
+def _row(found: Offer, settings: Settings) -> dict[str, Any]:
+    own = found.own
+    listed = [{"model": each.name, **_facts(each, settings)} for each in found.listed]
     return {
-        "provider": name,
-        "model": state.model,
-        **_facts(state.model or "", state, settings),
-        "status": state.text,
-        "offered": _offered(name, settings),
+        "provider": found.provider,
+        "model": own.name if own else None,
+        **_facts(own or OfferedModel("", models.facts(settings, found.state, ""), found.state), settings),
+        "status": found.state.text,
+        "offered": {"at": found.at, "models": listed} if found.at else None,
     }
 
 
-def _offered(name: str, settings: Settings) -> dict[str, Any] | None:
-    """The models of the last refresh, where there was one."""
-    try:
-        vendor = None if name in selection.OTHERS else vendors.load(name, settings)
-        listing = vendor and model_list.cached(vendor, settings)
-    except UsageError:
-        return None
-    if vendor is None or listing is None:
-        return None
-    return {"at": listing.at, "models": [_offer(model, vendor, listing, settings) for model in listing.models]}
-
-
-def _offer(model: str, vendor: Vendor, listing: Listing, settings: Settings) -> dict[str, Any]:
-    return {"model": model, **_facts(model, selection.vendor_terms(vendor, listing.url), settings)}
-
-
-def _facts(model: str, terms: Terms, settings: Settings) -> dict[str, Any]:
+def _facts(offered: OfferedModel, settings: Settings) -> dict[str, Any]:
     """Context size in tokens, USD per million tokens, and abilities; None: unknown."""
-    known = models.facts(settings, terms, model)
+    name, terms, known = offered.name, offered.terms, offered.facts
     return {
         "context": known.context,
-        "input": models.cost(settings, terms, model, Usage(input=_MILLION)),
-        "output": models.cost(settings, terms, model, Usage(output=_MILLION)),
+        "input": models.cost(settings, terms, name, Usage(input=_MILLION)),
+        "output": models.cost(settings, terms, name, Usage(output=_MILLION)),
         **{ability: getattr(known, ability) for ability in _ABILITIES},
     }
 

@@ -1,13 +1,17 @@
-"""List, show, search and export the sessions of a profile."""
+"""List, show, search and export the sessions of a profile, and answer what is asked in them."""
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from marvin_cli import markdown
 from marvin_cli.commands import common, show, show_json, table
+from marvin_cli.questions import page
 from marvin_server.errors import UsageError
+from marvin_server.events import Decision
 from marvin_server.session.store import Store
 from marvin_server.settings import Settings
 
@@ -26,12 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     exporting.add_argument("id", help="the id, or how it begins")
     exporting.add_argument("--format", choices=("markdown", "json"), default="json")
     exporting.add_argument("--to", metavar="FILE", help="write here instead of standard output; never overwrites")
+    asking = actions.add_parser("questions", parents=[common()], help="what is asked in any process, to answer it here")
+    asking.add_argument("--answer", nargs=2, metavar=("ID", "DECISION"), help="as the question says, such as deny")
+    asking.add_argument("--command", metavar="TEXT", help="with allow_edited: what runs instead")
+    asking.add_argument("--note", metavar="TEXT", help="what the model is told with the answer")
+    drafts = actions.add_parser("drafts", parents=[common()], help="prompts that were queued and never started")
+    drafts.add_argument("--drop", metavar="ID", help="forget this one")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     path = settings.paths.database(settings.profile)
     if not path.exists():
-        if arguments.action in ("list", "search"):
+        if arguments.action in ("list", "search", "questions", "drafts"):
             show("[]" if arguments.json else "There are no sessions yet.")
             return 0
         raise UsageError(f"there are no sessions yet ({path})")
@@ -40,6 +50,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         _list(arguments, store)
     elif arguments.action == "search":
         _search(arguments, store)
+    elif arguments.action == "questions":
+        return _questions(arguments, store)
+    elif arguments.action == "drafts":
+        _drafts(arguments, store)
     else:
         _whole(arguments, store)
     return 0
@@ -62,6 +76,41 @@ def _search(arguments: argparse.Namespace, store: Store) -> None:
         show_json([asdict(hit) for hit in hits])
     else:
         show("\n".join(f"{hit.session_id}  {hit.title}\n    {hit.snippet}" for hit in hits) or "Nothing found.")
+
+
+def _questions(arguments: argparse.Namespace, store: Store) -> int:
+    if arguments.answer is not None:
+        question_id, decision = arguments.answer
+        if decision not in get_args(Decision):
+            raise UsageError(f"--answer needs one of {', '.join(get_args(Decision))}, not {decision!r}")
+        if (decision == "allow_edited") != bool(arguments.command):
+            raise UsageError("allow_edited needs --command, and nothing else takes it")
+        accepted = store.questions.answer(question_id, decision, "terminal", arguments.command, arguments.note)
+        if arguments.json:
+            show_json({"accepted": accepted})
+        else:
+            show("Answered." if accepted else "Not answered: the question is settled already, or there is none.")
+        return 0 if accepted else 1
+    questions = store.questions.open()
+    if arguments.json:
+        show_json(to_builtins(questions))
+    else:
+        show("\n\n".join(map(page, questions)) or "Nothing is asked.")
+    return 0
+
+
+def _drafts(arguments: argparse.Namespace, store: Store) -> None:
+    drafts = store.drafts.left()
+    if arguments.drop is not None:
+        if arguments.drop not in {draft.id for draft in drafts}:
+            raise UsageError(f"--drop: there is no draft {arguments.drop!r}")
+        store.drafts.drop(arguments.drop)
+        drafts = [draft for draft in drafts if draft.id != arguments.drop]
+    if arguments.json:
+        show_json(to_builtins(drafts))
+    else:
+        texts = (f"Draft {draft.id}, session {draft.session_id}:\n{draft.message.text}" for draft in drafts)
+        show("\n\n".join(texts) or "There are no drafts.")
 
 
 def _whole(arguments: argparse.Namespace, store: Store) -> None:

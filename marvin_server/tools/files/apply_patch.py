@@ -1,6 +1,6 @@
 """The tool ``apply_patch``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,8 +16,7 @@ from marvin_server.edits.replace import replace as replace_text
 from marvin_server.edits.unified import Difference, shown
 from marvin_server.edits.verify import verify
 from marvin_server.errors import ToolError
-from marvin_server.tools.base import ToolContext, ToolOutput, tool
-from marvin_server.workspace.changes import Change
+from marvin_server.tools.base import Applied, ToolContext, ToolOutput, tool
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
@@ -83,7 +82,7 @@ class _Planned(Struct, frozen=True):
     """What a call would do: ``documents`` are the files that it changes, as they were read."""
 
     changes: Sequence[FileChange]
-    documents: dict[str, Document]
+    documents: Mapping[str, Document]
     notes: Sequence[str]
 
 
@@ -91,11 +90,14 @@ async def _preview(params: Params, context: ToolContext) -> str:
     return await _planned(params, context.workspace, lambda planned: _diff([shown(one) for one in planned.changes]))
 
 
-@tool(effect="edit", title=_title, paths=_paths, preview=_preview)
+@tool(effect="edit", title=_title, paths=_paths, preview=_preview, by_patch=True)
 async def apply_patch(params: Params, context: ToolContext) -> ToolOutput:
     """Replace old_str, copied exactly and occurring once in the file, with new_str; or apply a patch to several files,
     all of it or nothing."""
-    return await _planned(params, context.workspace, lambda planned: _applied(planned, context.workspace))
+    planned = await _planned(params, context.workspace, lambda planned: planned)
+    applied = await context.patches().apply(context.workspace, planned.changes, planned.documents)
+    size = params.path if params.patch is None else None
+    return await context.workspace.apart(size, lambda: _told(applied, planned.notes))
 
 
 async def _planned(params: Params, workspace: Workspace, then: Callable[[_Planned], T]) -> T:
@@ -138,18 +140,13 @@ def _patched(patch: Patch, workspace: Workspace) -> _Planned:
     return _Planned(changes, documents, notes)
 
 
-def _applied(planned: _Planned, workspace: Workspace) -> ToolOutput:
-    changes, documents, notes = planned.changes, planned.documents, planned.notes
-    workspace.change(
-        [
-            Change(change.path, documents.get(change.path), change.new, change.move_to, change.executable)
-            for change in changes
-        ]
-    )
+def _told(applied: Applied, notes: Sequence[str]) -> ToolOutput:
+    changes = applied.changes
     differences = [shown(change) for change in changes]
     diff = _diff(differences)
     lines = [_line(change, difference) for change, difference in zip(changes, differences, strict=True)]
     lines += [f"Note: {readable(note)}." for note in notes]
+    lines += applied.notes
     return ToolOutput(
         "\n".join([*lines, _shortened(diff)]).rstrip(),
         details={

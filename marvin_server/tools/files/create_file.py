@@ -6,6 +6,7 @@ import os
 from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
+from marvin_server.edits.hunks import FileChange, whole
 from marvin_server.edits.unified import difference
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
 from marvin_server.workspace import documents
@@ -17,22 +18,26 @@ class Params(BaseModel):
     content: str = Field(examples=["print('hello')\n"])
 
 
-async def _preview(params: Params, context: ToolContext) -> str:
-    root, path = context.workspace.root, context.workspace.locate(params.path)
-    with documents.explained(root, path, "creating"):
-        if root.exists(path):
+def _place(params: Params, context: ToolContext) -> str:
+    """Where the file goes, relative to the root. Raises ToolError when there is one."""
+    workspace = context.workspace
+    path = workspace.locate(params.path)
+    with documents.explained(workspace.root, path, "creating"):
+        if workspace.exists(params.path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    return readable(difference(path, "", params.content).diff)
+    return path
 
 
-@tool(effect="edit", preview=_preview)
+async def _preview(params: Params, context: ToolContext) -> str:
+    return readable(difference(_place(params, context), "", params.content).diff)
+
+
+@tool(effect="edit", preview=_preview, by_patch=True)
 async def create_file(params: Params, context: ToolContext) -> ToolOutput:
     """Create a new file. Write a long one in parts: the first here, the rest with append_file."""
-
-    def create() -> ToolOutput:
-        document = context.workspace.create(params.path, params.content)
-        change = difference(document.path, "", params.content)
-        return ToolOutput(f"Created {document.path}: +{change.added} lines.", details=asdict(change))
-
-    is_small = len(params.content) <= documents.SMALL
-    return await context.workspace.apart(params.path if is_small else None, create)
+    path = _place(params, context)
+    change = FileChange(path, None, params.content, whole(path, None, params.content))
+    applied = await context.patches().apply(context.workspace, [change], {})
+    made = difference(path, "", params.content)
+    text = "\n".join([f"Created {path}: +{made.added} lines.", *applied.notes])
+    return ToolOutput(text, details=asdict(made))

@@ -32,7 +32,7 @@ def notebook(context: ToolContext, *, for_person: bool = False) -> Generator[Wor
         if not for_person and not _is_permitted(context, root):
             raise PermissionNeeded("outside_path", os.fspath(root.path), _REASON)
         try:
-            yield Workspace(root)
+            yield Workspace(root, context.workspace.editor)
         except PermissionNeeded as needed:
             raise ToolError(f"'{printable(needed.path)}' in {folder} is out of reach: {needed.reason}.") from needed
     finally:

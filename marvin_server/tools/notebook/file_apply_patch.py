@@ -9,6 +9,7 @@ from marvin_server.edits.unified import Difference, difference
 from marvin_server.errors import ToolError
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
 from marvin_server.tools.notebook._place import notebook, within
+from marvin_server.workspace.changes import Change
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
@@ -47,7 +48,11 @@ async def _preview(params: Params, context: ToolContext) -> str:
 async def file_apply_patch(params: Params, context: ToolContext) -> ToolOutput:
     """Replace old_str, copied exactly and occurring once in the file, with new_str; for files in ~/Notes."""
     with notebook(context) as notes:
-        return await notes.apart(within(params.file), lambda: _applied(params, notes))
+        planned = await notes.apart(within(params.file), lambda: _planned(params, notes))
+        document, change = planned.document, planned.change
+        await notes.change(f"Marvin: {_title(params)}", [Change(document.path, document, planned.text)])
+    counts = f"+{change.added} -{change.removed} lines"
+    return ToolOutput(f"Changed {document.path} in ~/Notes: {counts}.", details=asdict(change))
 
 
 def _planned(params: Params, notes: Workspace) -> _Planned:
@@ -60,12 +65,3 @@ def _planned(params: Params, notes: Workspace) -> _Planned:
     if not change.diff:
         raise ToolError(f"{document.path}: old_str and new_str are the same, so there is nothing to change.")
     return _Planned(document, text, change)
-
-
-def _applied(params: Params, notes: Workspace) -> ToolOutput:
-    planned = _planned(params, notes)
-    document, change = planned.document, planned.change
-    notes.write(document, planned.text)
-    return ToolOutput(
-        f"Changed {document.path} in ~/Notes: +{change.added} -{change.removed} lines.", details=asdict(change)
-    )

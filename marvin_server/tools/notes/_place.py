@@ -7,8 +7,10 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from marvin_server.errors import ToolError
-from marvin_server.workspace import documents, listing
+from marvin_server.workspace import listing
+from marvin_server.workspace.changes import Change
 from marvin_server.workspace.confine import Root
+from marvin_server.workspace.workspace import Workspace
 
 FOLDER = ".marvin/notes"
 _MOST = 2_000
@@ -28,10 +30,15 @@ def folder_path(name: str, kind: str = "a folder of notes") -> str:
     return f"{FOLDER}/{name}"
 
 
-def keep_out_of_git(root: Root) -> None:
+def place(workspace: Workspace, path: str) -> str:
+    """``path``, which is relative to the root, as every working directory takes it."""
+    return str(workspace.root.path / path)
+
+
+async def keep_out_of_git(workspace: Workspace) -> None:
     """Make the file that keeps ``.marvin/`` out of the person's commits, unless it is there."""
     with suppress(ToolError):
-        documents.create(root, ".marvin/.gitignore", "*\n")
+        await workspace.change("Marvin: .gitignore", [Change(".marvin/.gitignore", None, "*\n")])
 
 
 def walk(root: Root, folder: str = FOLDER) -> Iterator[tuple[str, int | None]]:

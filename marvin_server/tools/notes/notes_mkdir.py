@@ -17,5 +17,5 @@ async def notes_mkdir(params: Params, context: ToolContext) -> str:
     root, path = context.workspace.root, folder_path(params.folder.rstrip("/"))
     with explained(root, path, "creating"):
         root.make_directory(path)
-    keep_out_of_git(root)
+    await keep_out_of_git(context.workspace)
     return f"There is a folder {path}."

@@ -5,8 +5,7 @@ import json
 from pydantic import BaseModel, Field
 
 from marvin_server.tools.base import ToolContext, tool
-from marvin_server.tools.notes._place import note_path
-from marvin_server.workspace import documents
+from marvin_server.tools.notes._place import note_path, place
 from marvin_server.workspace.encodings import readable
 
 _CHARACTERS = 10_240
@@ -20,8 +19,8 @@ class Params(BaseModel):
 async def read_note(params: Params, context: ToolContext) -> str:
     """Read a note of this workspace."""
     workspace, path = context.workspace, note_path(params.name)
-    whole = str(workspace.root.path / path)
-    text = await workspace.apart(whole, lambda: readable(documents.read(workspace.root, path).text))
+    whole = place(workspace, path)
+    text = await workspace.apart(whole, lambda: readable(workspace.read(whole).text))
     if len(text) <= _CHARACTERS:
         return text or "[the note is empty]"
     shown = text[:_CHARACTERS].rpartition("\n")[0] or text[:_CHARACTERS]

@@ -6,11 +6,10 @@ from pydantic import BaseModel, Field
 
 from marvin_server.errors import ToolError
 from marvin_server.tools.base import ToolContext, tool
-from marvin_server.tools.notes._place import FOLDER, walk
-from marvin_server.workspace import documents
-from marvin_server.workspace.confine import Root
+from marvin_server.tools.notes._place import FOLDER, place, walk
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.names import printable
+from marvin_server.workspace.workspace import Workspace
 
 _LINES = 100
 _LONGEST = 300
@@ -28,15 +27,15 @@ def _title(params: Params) -> str:
 async def search_notes(params: Params, context: ToolContext) -> str:
     """Search the notes of this workspace for lines that have all the words, in upper or lower case."""
     words = params.query.casefold().split()
-    return await asyncio.to_thread(_found, context.workspace.root, words)
+    return await asyncio.to_thread(_found, context.workspace, words)
 
 
-def _found(root: Root, words: list[str]) -> str:
+def _found(workspace: Workspace, words: list[str]) -> str:
     lines: list[str] = []
-    notes = [name for name, size in walk(root) if size is not None]
+    notes = [name for name, size in walk(workspace.root) if size is not None]
     for name in notes:
         try:
-            text = readable(documents.read(root, f"{FOLDER}/{name}").text)
+            text = readable(workspace.read(place(workspace, f"{FOLDER}/{name}")).text)
         except ToolError:
             continue
         for number, line in enumerate(text.splitlines(), 1):

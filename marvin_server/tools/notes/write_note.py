@@ -3,12 +3,13 @@
 from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
+from marvin_server.edits.hunks import FileChange, whole
 from marvin_server.edits.unified import difference
 from marvin_server.tools.base import ToolContext, ToolOutput, tool
-from marvin_server.tools.notes._place import keep_out_of_git, note_path
-from marvin_server.workspace import documents
-from marvin_server.workspace.confine import Root
+from marvin_server.tools.notes._place import keep_out_of_git, note_path, place
+from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
+from marvin_server.workspace.workspace import Workspace
 
 
 class Params(BaseModel):
@@ -18,38 +19,31 @@ class Params(BaseModel):
 
 
 async def _preview(params: Params, context: ToolContext) -> str:
-    root, path = context.workspace.root, note_path(params.name)
-
-    def written() -> str:
-        before = documents.read(root, path).text if _exists(root, path) else ""
-        after = before + params.content if params.append else params.content
-        return readable(difference(path, before, after).diff)
-
-    return await context.workspace.apart(str(root.path / path), written)
+    change, _ = await _planned(params, context.workspace)
+    return readable(difference(change.path, change.old or "", change.new or "").diff)
 
 
-@tool(effect="edit", preview=_preview)
+@tool(effect="edit", preview=_preview, by_patch=True)
 async def write_note(params: Params, context: ToolContext) -> ToolOutput:
     """Keep a note in this workspace, for later sessions too."""
-    root, path = context.workspace.root, note_path(params.name)
-
-    def write() -> ToolOutput:
-        keep_out_of_git(root)
-        if _exists(root, path):
-            old = documents.read(root, path)
-            before = old.text
-            after = documents.write(root, old, before + params.content if params.append else params.content).text
-        else:
-            before, after = "", documents.create(root, path, params.content).text
-        return ToolOutput(f"Noted in {path}.", details=asdict(difference(path, before, after)))
-
-    is_small = len(params.content) <= documents.SMALL
-    return await context.workspace.apart(str(root.path / path) if is_small else None, write)
+    workspace = context.workspace
+    change, document = await _planned(params, workspace)
+    applied = await context.patches().apply(workspace, [change], {change.path: document} if document else {})
+    await keep_out_of_git(workspace)
+    made = applied.changes[0]
+    details = asdict(difference(made.path, readable(made.old or ""), readable(made.new or "")))
+    return ToolOutput("\n".join([f"Noted in {made.path}.", *applied.notes]), details=details)
 
 
-def _exists(root: Root, path: str) -> bool:
-    try:
-        root.stat(path)
-    except OSError:
-        return False
-    return True
+async def _planned(params: Params, workspace: Workspace) -> tuple[FileChange, Document | None]:
+    path = note_path(params.name)
+    named = place(workspace, path)
+
+    def planned() -> tuple[FileChange, Document | None]:
+        if not workspace.exists(named):
+            return FileChange(path, None, params.content, whole(path, None, params.content)), None
+        document = workspace.read(named)
+        text = document.text + params.content if params.append else params.content
+        return FileChange(path, document.text, text, whole(path, document.text, text)), document
+
+    return await workspace.apart(named, planned)

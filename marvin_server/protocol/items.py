@@ -1,0 +1,49 @@
+"""What a stored conversation is made of, as a client shows it."""
+
+from typing import Any, Literal
+
+from marvin_server.events import Level, Patch
+from marvin_server.messages import Message
+from marvin_server.protocol.base import FromServer
+
+CallStatus = Literal["ok", "error", "denied", "cancelled", "running"]
+
+
+class Item(FromServer, frozen=True, kw_only=True, tag_field="kind"):
+    """One entry; ``parent_id`` is the item that it follows, None for the first."""
+
+    id: str
+    created_at: str
+    parent_id: str | None = None
+
+
+class MessageItem(Item, frozen=True, kw_only=True, tag="message"):
+    """What a person or a model said."""
+
+    message: Message
+
+
+class ToolCallItem(Item, frozen=True, kw_only=True, tag="toolCall"):
+    """A tool call of the message before it. ``input`` is what the model gave: an object, or the text where that was no
+    JSON; ``output`` is what the model read, None while there is nothing."""
+
+    name: str
+    input: Any
+    status: CallStatus
+    output: str | None = None
+
+
+class PatchItem(Item, frozen=True, kw_only=True, tag="patch"):
+    """Changes to files that were made."""
+
+    patch: Patch
+
+
+class NoticeItem(Item, frozen=True, kw_only=True, tag="notice"):
+    """One line that the person was told."""
+
+    level: Level
+    text: str
+
+
+AnyItem = MessageItem | ToolCallItem | PatchItem | NoticeItem

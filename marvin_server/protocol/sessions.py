@@ -1,0 +1,121 @@
+"""``marvin/session/…``: begin, find, load, change and delete sessions."""
+
+from marvin_server.events import Patch, Permission
+from marvin_server.messages import Message
+from marvin_server.protocol.base import FromClient, FromServer
+from marvin_server.protocol.items import AnyItem
+from marvin_server.settings import Mode
+
+
+class Session(FromServer, frozen=True):
+    """``cwd`` is an absolute path. Times are ISO 8601 in UTC; ``parent_id`` is the session that it was forked from."""
+
+    id: str
+    title: str
+    cwd: str
+    mode: Mode
+    model: str
+    created_at: str
+    updated_at: str
+    busy: bool
+    parent_id: str | None = None
+
+
+class SessionResult(FromServer, frozen=True):
+    """The session as it is now."""
+
+    session: Session
+
+
+class SessionNewParams(FromClient, frozen=True):
+    """``cwd`` is an absolute path; an ``ephemeral`` session is in no list, and goes with the connection."""
+
+    cwd: str
+    title: str | None = None
+    mode: Mode | None = None
+    model: str | None = None
+    ephemeral: bool = False
+
+
+class SessionListParams(FromClient, frozen=True):
+    """Only sessions of ``cwd``, and only those that hold the words of ``query``; ``cursor`` is the last page's
+    ``next_cursor``."""
+
+    cwd: str | None = None
+    query: str | None = None
+    cursor: str | None = None
+    limit: int = 50
+
+
+class SessionListResult(FromServer, frozen=True):
+    """The latest first; ``next_cursor`` is there when there are more."""
+
+    sessions: tuple[Session, ...]
+    next_cursor: str | None = None
+
+
+class SessionLoadParams(FromClient, frozen=True):
+    """``limit`` counts messages; ``before`` is the ``cursor`` of the page that was loaded last."""
+
+    session_id: str
+    limit: int = 100
+    before: str | None = None
+
+
+class PartialMessage(FromServer, frozen=True):
+    """What the model has written so far of the message that it is at."""
+
+    message_id: str
+    text: str
+    thought: str | None = None
+
+
+class Draft(FromServer, frozen=True):
+    """A prompt that waited for its turn when its server ended. Nothing starts it by itself."""
+
+    id: str
+    created_at: str
+    message: Message
+
+
+class SessionLoadResult(FromServer, frozen=True):
+    """One moment of a session: everything up to ``seq`` is in it, nothing later is.
+
+    ``items`` is a page, oldest first; ``cursor`` is there when there are older ones. ``turn_id`` is the running turn.
+    ``open_permissions`` are those of another process where that one is at work.
+    """
+
+    session: Session
+    items: tuple[AnyItem, ...]
+    seq: int
+    open_permissions: tuple[Permission, ...]
+    pending_patches: tuple[Patch, ...]
+    drafts: tuple[Draft, ...] = ()
+    cursor: str | None = None
+    turn_id: str | None = None
+    partial: PartialMessage | None = None
+
+
+class SessionForkParams(FromClient, frozen=True):
+    """A session that goes on from ``at_item_id``, or from the end."""
+
+    session_id: str
+    at_item_id: str | None = None
+
+
+class SessionUpdateParams(FromClient, frozen=True):
+    """Another title; ``archived`` sessions are listed only when words are looked for."""
+
+    session_id: str
+    title: str | None = None
+    archived: bool | None = None
+
+
+class SessionDeleteParams(FromClient, frozen=True):
+    session_id: str
+
+
+class SessionChangedParams(FromServer, frozen=True):
+    """The session is not what it was."""
+
+    session: Session

@@ -1,0 +1,51 @@
+"""How the server and a session stand: ``marvin/status``, ``marvin/status/changed`` and ``marvin/usage/get``."""
+
+from typing import Any, Literal
+
+from marvin_server.messages import Usage
+from marvin_server.protocol.base import FromClient, FromServer
+
+Login = Literal["ok", "required", "failed"]
+StatusKind = Literal["ready", "busy", "warning"]
+
+
+class StatusResult(FromServer, frozen=True):
+    """Who would answer in a new session, and whether any turn runs. ``message`` says what to do about ``auth``."""
+
+    provider: str
+    model: str
+    auth: Login
+    busy: bool
+    version: str
+    message: str | None = None
+
+
+class EditorCommand(FromServer, frozen=True):
+    """LSP's ``Command``: what the client runs by ``workspace/executeCommand`` when the person chooses it."""
+
+    title: str
+    command: str
+    arguments: tuple[Any, ...] = ()
+
+
+class StatusChangedParams(FromServer, frozen=True):
+    """One line for the status bar; ``command`` is what can be done about it."""
+
+    busy: bool
+    kind: StatusKind
+    message: str
+    command: EditorCommand | None = None
+
+
+class UsageGetParams(FromClient, frozen=True):
+    session_id: str
+
+
+class UsageGetResult(FromServer, frozen=True):
+    """All that a session has used. ``context_used`` and ``context_size`` are tokens: what the next request will hold at
+    least, and what the model can read; ``cost_usd`` is None while a price is unknown."""
+
+    tokens: Usage
+    context_used: int
+    context_size: int | None = None
+    cost_usd: float | None = None

@@ -1,0 +1,39 @@
+#!/bin/bash
+# usage: install-emacs.sh PREFIX
+# Puts Emacs 30 from Debian 12's backports into PREFIX, with the libraries that the system lacks, and starts it by
+# PREFIX/emacs. The system's own packages and sources stay as they are; no root is needed.
+set -euo pipefail
+prefix=$1
+if "$prefix/emacs" --version 2>/dev/null | grep -q '^GNU Emacs 30'; then exit 0; fi
+mirror=$(awk '/^URIs:/ {print $2; exit}' /etc/apt/sources.list.d/debian.sources 2>/dev/null || true)
+[ -n "$mirror" ] || mirror=$(awk '/^deb / {print $2; exit}' /etc/apt/sources.list 2>/dev/null || true)
+[ -n "$mirror" ] || mirror=http://deb.debian.org/debian
+state=$(mktemp -d)
+trap 'rm -rf "$state"' EXIT
+mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$state/sources" "$prefix"
+cat >"$state/sources/debian.sources" <<S
+Types: deb
+URIs: $mirror
+Suites: bookworm bookworm-backports
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+S
+apt=(apt-get -q -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$state/sources"
+     -o Dir::Etc::PreferencesParts=/dev/null -o "Dir::State::Lists=$state/lists" -o "Dir::Cache=$state/cache"
+     -o APT::Sandbox::User= -o Acquire::Languages=none -o Debug::NoLocking=1)
+"${apt[@]}" update
+"${apt[@]}" install -y --no-install-recommends --download-only -t bookworm-backports emacs-nox
+for package in "$state"/cache/archives/*.deb; do dpkg-deb -x "$package" "$prefix"; done
+version=$(basename "$prefix"/usr/share/emacs/[0-9]*)
+libraries=$prefix/usr/lib/$(uname -m)-linux-gnu
+programs=$(echo "$prefix"/usr/libexec/emacs/"$version"/*)
+dump=$(echo "$programs"/emacs*.pdmp)
+cat >"$prefix/emacs" <<S
+#!/bin/sh
+export LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
+export EMACSLOADPATH="$prefix/usr/share/emacs/$version/lisp" EMACSDATA="$prefix/usr/share/emacs/$version/etc"
+export EMACSPATH="$programs"
+exec "$prefix/usr/bin/emacs-nox" --dump-file="$dump" "\$@"
+S
+chmod +x "$prefix/emacs"
+"$prefix/emacs" --version | head -1

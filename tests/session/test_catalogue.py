@@ -1,0 +1,68 @@
+"""What front-ends read of stored sessions, and change of them as a whole."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from marvin_server.errors import NoSession, StoreError
+from marvin_server.messages import Charge, Message, Usage, user_message
+from marvin_server.session.steps import Step
+from marvin_server.session.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(tmp_path / "marvin.db")
+    yield store
+    store.close()
+
+
+def say(store: Store, session_id: str, *texts: str) -> list[Message]:
+    said = [user_message(text) for text in texts]
+    parent: str | None = None
+    for message in said:
+        store.append(session_id, message, parent)
+        parent = message.id
+    return said
+
+
+def test_a_page_ends_where_the_next_begins(store: Store) -> None:
+    session = store.create_session("/w", "p", "m")
+    said = say(store, session.id, *"abcde")
+    pages = [store.catalogue.page(session.id, 2)]
+    while pages[-1]:
+        pages.append(store.catalogue.page(session.id, 2, pages[-1][0].message.id))
+    assert [[entry.message for entry in page] for page in pages] == [said[3:], said[1:3], said[:1], []]
+    assert [entry.parent_id for entry in store.catalogue.page(session.id, 9)] == [None, *(one.id for one in said[:-1])]
+
+
+def test_an_empty_session_has_an_empty_page_and_what_is_not_there_is_said(store: Store) -> None:
+    session = store.create_session("/w", "p", "m")
+    assert store.catalogue.page(session.id, 5) == []
+    with pytest.raises(NoSession):
+        store.catalogue.page("nothing", 5)
+    with pytest.raises(StoreError, match="no entry"):
+        store.catalogue.page(session.id, 5, "nothing")
+
+
+def test_a_session_is_renamed_and_archived(store: Store) -> None:
+    session = store.create_session("/w", "p", "m")
+    store.catalogue.rename(session.id, " another\ntitle ")
+    store.catalogue.archive(session.id, archived=True)
+    assert store.find(session.id).title == "another title"
+    assert store.sessions(archived=False) == []
+    store.catalogue.archive(session.id, archived=False)
+    assert [one.id for one in store.sessions(archived=False)] == [session.id]
+
+
+def test_a_deleted_session_leaves_nothing_and_its_children_stay(store: Store) -> None:
+    session = store.create_session("/w", "p", "m")
+    child = store.create_session("/w", "p", "m", parent_id=session.id)
+    say(store, session.id, "Zaphod", "Trillian")
+    store.record_usage(session.id, "p", "m", Usage(1, 1), Charge(0.5))
+    store.steps.begin(Step(session.id, "t", "edit", "/w", "before"))
+    store.catalogue.delete(session.id)
+    assert [(one.id, one.parent_id) for one in store.sessions()] == [(child.id, None)]
+    assert (store.search("Zaphod"), store.usage(), store.steps.all()) == ([], [], [])
+    store.catalogue.delete(session.id)
