@@ -4,6 +4,7 @@
 
     MarvinError
     ├── UsageError            a wrong option or value; exit code 2
+    │   └── NotOffered        an answer that the question does not take
     ├── StoreError            the session store cannot be read or written
     │   ├── NoSession         there is no session by that id
     │   └── SessionOwned      another process is at work in the session
@@ -28,6 +29,7 @@
 A message is one line, says what to do, and never holds a secret.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 
@@ -37,6 +39,15 @@ class MarvinError(Exception):
 
 class UsageError(MarvinError):
     """A wrong option, setting or combination of them."""
+
+
+class NotOffered(UsageError):
+    """A question does not take the answer ``decision``, but one of ``options``."""
+
+    def __init__(self, decision: str, options: Sequence[str]) -> None:
+        super().__init__(f"this question takes {', '.join(options)}, not {decision}")
+        self.decision = decision
+        self.options = tuple(options)
 
 
 class StoreError(MarvinError):

@@ -18,8 +18,9 @@ EditKind = Literal["add", "update", "delete"]
 
 
 class Script(Struct, frozen=True):
-    """A file that a command would run and that was changed in this session; ``path`` is relative to the root. A long
-    ``text`` is cut and says so; ``digest`` is of all of it, empty for one that was not read."""
+    """A file that a command would run and that was changed in this session; ``path`` is relative to the root. The
+    ``text`` is all of it, but for a first line in brackets where there is more to say. ``digest`` is of the content,
+    empty for one that was not read and is not shown."""
 
     path: str
     text: str
@@ -30,7 +31,8 @@ class Command(Struct, frozen=True):
     """Exactly what would run: the text, the shell that reads it, the directory, and changed variables. Of a person's
     own tool that shows no command, the text is the call and the shell is the tool's file.
 
-    ``sandbox`` says what would confine it, in a few words; empty when nothing is said.
+    ``sandbox`` says what would confine it, in a few words; empty when nothing is said. ``revealed`` is ``display`` with
+    all that hides in it made visible, None where that is the same; it is for editors, which get it from their server.
     """
 
     display: str
@@ -39,14 +41,16 @@ class Command(Struct, frozen=True):
     env_changes: Mapping[str, str] = {}
     scripts: tuple[Script, ...] = ()
     sandbox: str = ""
+    revealed: str | None = None
 
 
 class Permission(Struct, frozen=True):
     """A question to the person. ``decided_by`` names the rule that asks; an answer covers exactly what is shown.
 
     ``diff`` is the unified diff of what would be changed (of git's branches and history, what would be done to them),
-    None where the tool cannot tell before. Where it is cut, a last line says so. ``options`` are the answers
-    that it takes; only a question with a ``command`` can be answered with another one.
+    None where the tool cannot tell before. Where it is cut, a last line says so. It ``is_whole`` when all that a yes
+    covers can be shown. ``options`` are the answers that it takes; only a question with a ``command`` can be answered
+    with another one, and only a whole one for the session.
     """
 
     id: str
@@ -58,6 +62,7 @@ class Permission(Struct, frozen=True):
     command: Command | None = None
     diff: str | None = None
     options: tuple[Decision, ...] = ("allow_once", "allow_session", "deny", "deny_and_stop")
+    is_whole: bool = True
 
 
 class Hunk(Struct, frozen=True):

@@ -17,6 +17,7 @@ _HARMLESS = (
     r"\w\n\t -~¡-¬®-ÿ\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u2bff\u3000-\u3029\u3030-\u303f\uff01-\uff9f"
     r"\U0001f000-\U0001faff"
 )
+_PLAIN = bytes((9, 10, *range(32, 127)))
 _FILLERS = "\u115f\u1160\u3164\uffa0"
 _DROPPED = r"(?:\x1b\[|\x9b)[0-9;:]{0,64}m|\r(?=\n)"
 _STRANGE = re.compile(rf"(?P<dropped>{_DROPPED})|[^{_HARMLESS}]|[{_FILLERS}]")
@@ -42,7 +43,7 @@ def printable(text: str) -> str:
 
     Ordinary text comes back as the same object. Applying it twice changes nothing more.
     """
-    return text if _STRANGE.search(text) is None else _shown(text, "", _STRANGE)
+    return text if _is_plain(text) or _STRANGE.search(text) is None else _shown(text, "", _STRANGE)
 
 
 def revealed(text: str) -> str:
@@ -50,7 +51,7 @@ def revealed(text: str) -> str:
 
     Colours, a CR before a newline, joiners, variation selectors and unusual blanks are shown as well.
     """
-    return text if _STRANGE_EXACTLY.search(text) is None else _shown(text, "", _STRANGE_EXACTLY)
+    return text if _is_plain(text) or _STRANGE_EXACTLY.search(text) is None else _shown(text, "", _STRANGE_EXACTLY)
 
 
 def one_line(text: str, limit: int = 2000) -> str:
@@ -73,7 +74,7 @@ class Sanitiser:
         """What can be shown now."""
         text = self._held + text
         self._held = ""
-        if _STRANGE.search(text) is None:
+        if _is_plain(text) or _STRANGE.search(text) is None:
             self._before = (self._before + text[-_CONTEXT:])[-_CONTEXT:]
             return text
         if pending := _PENDING.search(text):
@@ -91,6 +92,11 @@ class Sanitiser:
         shown = _shown(text, self._before, _STRANGE)
         self._before = (self._before + shown[-_CONTEXT:])[-_CONTEXT:]
         return shown
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is nothing but printable ASCII; it takes a fraction of the time of a search."""
+    return text.isascii() and not text.encode().translate(None, _PLAIN)
 
 
 def _shown(text: str, before: str, strange: re.Pattern[str]) -> str:

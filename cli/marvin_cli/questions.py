@@ -22,6 +22,8 @@ def page(question: Question) -> str:
             lines.append(f"  confined by: {revealed(command.sandbox)}")
     if permission.diff:
         lines += ["  changes:", *_indented(permission.diff, 4)]
+    if not permission.is_whole:
+        lines.append("  not all that a yes covers can be shown: see the lines in brackets")
     options = "|".join(permission.options)
     return "\n".join([*lines, f"  marvin sessions questions --answer {permission.id} {options}"])
 

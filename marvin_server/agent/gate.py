@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from marvin_server.agent.judge import Judge, Judged, true_paths
 from marvin_server.agent.permissions import Answer, Permissions, Ruling
 from marvin_server.errors import PermissionNeeded, ToolError
-from marvin_server.events import Decision, Event, Permission, PermissionKind
+from marvin_server.events import Decision, Event, Notice, Permission, PermissionKind
 from marvin_server.messages import Effect, new_id
 from marvin_server.tools.base import Preview, ToolContext, ToolOutput
 from marvin_server.tools.registry import PreparedCall, Registry
@@ -70,17 +70,32 @@ class Gate:
         self, prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]
     ) -> PreparedCall | ToolOutput:
         """The call that may run: ``prepared``, or with the command that the person put in its place; an output says
-        why none may. What has changed while the question was open is asked about again."""
+        why none may. What has changed while the question was open is asked about again.
+
+        A call that works on the disk is judged once Marvin's unsaved changes are there, which are a part of it.
+        """
+        told: set[str] = set()
+
+        async def save() -> None:
+            for line in await context.workspace.save() if prepared.entry.works_on_disk else ():
+                if line not in told:
+                    told.add(line)
+                    emit(Notice("warning", line))
+
         now = await self._judged(prepared, context)
+        if now.ruling.verdict != "deny" and prepared.entry.works_on_disk and context.workspace.editor:
+            await save()
+            now = await self._judged(prepared, context, now)
         while now.ruling.verdict == "ask":
             asked, preview = now, await self._registry.preview(prepared, context)
             is_of_files = prepared.entry.effect == "edit" and bool(prepared.locations) and asked.shown is None
             shown = asked.covers if is_of_files else (asked.covers, preview)
             answer = await self._permissions.put(_question(prepared, asked, preview), emit, shown)
+            if answer.decision not in {*_ALLOWED, "allow_edited"}:
+                return self._refused(answer)
+            await save()
             if answer.decision == "allow_edited" and answer.command:
                 return await self._edited(prepared, answer.command, context)
-            if answer.decision not in _ALLOWED:
-                return self._refused(answer)
             now = await self._judged(prepared, context, asked)
             is_as_shown = (now.ruling, now.covers) == (asked.ruling, asked.covers)
             if is_as_shown and await self._registry.preview(prepared, context) == preview:
@@ -120,8 +135,8 @@ class Gate:
         shown = (needed.kind, title, tuple(files))
         while True:
             preview = await self._registry.preview(prepared, context)
-            diff = None if preview is None else preview.diff
-            question = Permission(new_id(), needed.kind, title, needed.reason, ruling.rule, call_id, diff=diff)
+            question = Permission(new_id(), needed.kind, title, needed.reason, ruling.rule, call_id)
+            question = _with_answers(_with_preview(question, preview))
             answer = await self._permissions.put(question, emit, shown)
             if answer.decision not in _ALLOWED:
                 return self._refused(answer)
@@ -153,8 +168,18 @@ def _use(prepared: PreparedCall, path: str) -> str:
 
 def _question(prepared: PreparedCall, judged: Judged, preview: Preview | None) -> Permission:
     kind = _KINDS.get(prepared.entry.effect, "command")
-    reason, diff = prepared.entry.description, None if preview is None else preview.diff
-    call_id, shown = prepared.call.id, judged.shown
-    question = Permission(new_id(), kind, prepared.title, reason, judged.ruling.rule, call_id, shown, diff)
+    reason, call_id, shown = prepared.entry.description, prepared.call.id, judged.shown
+    question = Permission(new_id(), kind, prepared.title, reason, judged.ruling.rule, call_id, shown)
     can_be_edited = shown is not None and isinstance(getattr(prepared.params, "command", None), str)
-    return replace(question, options=get_args(Decision)) if can_be_edited else question
+    return _with_answers(_with_preview(question, preview), can_be_edited=can_be_edited)
+
+
+def _with_preview(question: Permission, preview: Preview | None) -> Permission:
+    scripts = question.command.scripts if question.command else ()
+    is_whole = all(script.digest for script in scripts) and (preview is None or preview.is_whole)
+    return replace(question, diff=preview and preview.diff, is_whole=is_whole)
+
+
+def _with_answers(question: Permission, *, can_be_edited: bool = False) -> Permission:
+    without = {*(() if can_be_edited else ("allow_edited",)), *(() if question.is_whole else ("allow_session",))}
+    return replace(question, options=tuple(each for each in get_args(Decision) if each not in without))

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from marvin_server.agent.shell.subcommands import Parsed
 
 _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
-_CHARACTERS = 20_000
 
 
 class Reading:
@@ -219,9 +218,7 @@ def _as_call(prepared: PreparedCall, context: ToolContext) -> Command | None:
     if prepared.entry.toolset != index.USER_TOOLSET or prepared.entry.effect == "read":
         return None
     text = f"{prepared.entry.name} {_arguments(prepared)}"
-    cut = f"\n[… {len(text) - _CHARACTERS:,} more characters]" if len(text) > _CHARACTERS else ""
-    directory = str(context.workspace.directory)
-    return Command(text[:_CHARACTERS] + cut, prepared.entry.module, directory, sandbox="off")
+    return Command(text, prepared.entry.module, str(context.workspace.directory), sandbox="off")
 
 
 def _arguments(prepared: PreparedCall) -> str:

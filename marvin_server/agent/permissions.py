@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from marvin_server.config_file import Verdict
+from marvin_server.errors import NotOffered
 from marvin_server.events import Decision, Event, Permission, PermissionKind, PermissionRequested, PermissionResolved
 from marvin_server.messages import Effect
 from marvin_server.settings import Approve, Mode
@@ -136,7 +137,7 @@ class Permissions:
     ) -> None:
         self._board = board
         self._steer = steer
-        self._open: dict[str, asyncio.Future[Answer]] = {}
+        self._open: dict[str, tuple[Permission, asyncio.Future[Answer]]] = {}
         self._granted: set[object] = set()
 
     async def ask(self, permission: Permission, emit: Callable[[Event], None], shown: object = None) -> Decision:
@@ -155,7 +156,7 @@ class Permissions:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if self._board:
             self._board().post(permission, partial(self._settle, permission.id))
-        self._open[permission.id] = future
+        self._open[permission.id] = permission, future
         emit(PermissionRequested(permission))
         answer = Answer("deny", "cancelled")
         try:
@@ -165,7 +166,7 @@ class Permissions:
             emit(PermissionResolved(permission.id, answer.decision, answer.by))
             if self._board:
                 self._board().withdraw(permission.id)
-        if answer.decision == "allow_session" and _is_shown(permission):
+        if answer.decision == "allow_session":
             self._granted.add(covered)
         return answer
 
@@ -179,11 +180,14 @@ class Permissions:
     ) -> bool:
         """Settle a question; ``command`` comes with ``allow_edited``, which without one means deny.
 
-        False when there is none by that id any more: the first answer has won. Raises ``StoreError`` where it cannot
-        be told which one was the first.
+        False when there is none by that id any more: the first answer has won. Raises ``NotOffered`` for a decision
+        that the question does not take, and ``StoreError`` where it cannot be told which answer was the first.
         """
-        future = self._open.get(permission_id)
-        if future is None or future.done() or (self._board and not self._board().claim(permission_id)):
+        if (permission := self._waiting(permission_id)) is None:
+            return False
+        if decision not in permission.options:
+            raise NotOffered(decision, permission.options)
+        if self._board and not self._board().claim(permission_id):
             return False
         self._settle(permission_id, Answer(decision, by, command, note))
         return True
@@ -193,17 +197,17 @@ class Permissions:
         for permission_id in tuple(self._open):
             self._settle(permission_id, Answer("deny", by))
 
+    def _waiting(self, permission_id: str) -> Permission | None:
+        """The question, while it has no answer."""
+        permission, future = self._open.get(permission_id, (None, None))
+        return None if future is None or future.done() else permission
+
     def _settle(self, permission_id: str, answer: Answer) -> None:
-        future = self._open.get(permission_id)
-        if future is None or future.done():
+        if (permission := self._waiting(permission_id)) is None:
             return
-        if answer.decision == "allow_edited" and not answer.command:
+        is_edited = answer.decision == "allow_edited"
+        if answer.decision not in permission.options or (is_edited and not answer.command):
             answer = Answer("deny", answer.by, note=answer.note)
-        future.set_result(answer)
+        self._open[permission_id][1].set_result(answer)
         if answer.note and answer.decision not in _DENIALS:
             self._steer(answer.note)
-
-
-def _is_shown(permission: Permission) -> bool:
-    """Whether all that would run was read: a script without a digest was not, and may be another one next time."""
-    return permission.command is None or all(script.digest for script in permission.command.scripts)

@@ -16,9 +16,9 @@ from marvin_server.events import Script
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.workspace import Workspace
 
-_CHARACTERS = 20_000
 _ROOM = 1_000_000  # bytes
 _MOST_PLACES = 64
+_UNSAVED = "[open in the editor with changes that are not saved; this is on disk, and runs]\n"
 _UNKNOWN = Script("?", "[runs a script that cannot be shown: only bash can tell which one]", "")
 # Programs that run what a file of a fixed name says, and the options that name another.
 _RECIPES = {
@@ -34,9 +34,10 @@ _FILE_OPTION = {"awk": "-f", "gawk": "-f", "mawk": "-f", "sed": "-f"}
 
 def scripts(parsed: Parsed, workspace: Workspace, since: float) -> tuple[Script, ...]:
     """The files beneath the root that ``parsed`` would run as programs and whose content or name was changed at or
-    after ``since`` (seconds since the epoch), whoever changed them; each cut at 20,000 characters. Of all together
-    1,000,000 bytes are read: one that does not fit in what is left is named with its size and the time of its change.
-    It has no digest, nor has the one that stands for those that cannot be told.
+    after ``since`` (seconds since the epoch), whoever changed them, as they are on disk: of one that is open with
+    unsaved changes a first line says so. Of all together 1,000,000 bytes are read: one that does not fit in what is
+    left is named with its size and the time of its change. It has no digest, nor has the one that stands for those that
+    cannot be told.
 
     The time of the change is the one that the system keeps and no program can set.
     """
@@ -163,5 +164,12 @@ def _shown(workspace: Workspace, path: str, status: os.stat_result, room: int) -
     if b"\0" in content[:8192]:
         return Script(path, f"[a program of {len(content):,} bytes]", digest)
     text = readable(content.decode("utf-8", "surrogateescape"))
-    cut = f"\n[… {len(text) - _CHARACTERS:,} more characters]" if len(text) > _CHARACTERS else ""
-    return Script(path, text[:_CHARACTERS] + cut, digest)
+    return Script(path, f"{_UNSAVED if _is_unsaved(workspace, path) else ''}{text}", digest)
+
+
+def _is_unsaved(workspace: Workspace, path: str) -> bool:
+    try:
+        buffer = workspace.open_files.at(workspace.root, path)
+    except ToolError:
+        return True
+    return buffer is not None and buffer.is_dirty

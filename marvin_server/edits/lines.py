@@ -29,8 +29,36 @@ def end_at(lines: Sequence[str], index: int) -> str:
     return "\n"
 
 
+def ended_as(now: str, made: str, before: str) -> tuple[str, str]:
+    """``made``, which has become ``now``, and ``before``, from which it was made, with the end of ``now``: a line end
+    at the very end, which some editors add by themselves, is no change of a line. Where ``now`` and ``made`` end alike
+    both stay as they are."""
+    end = "\r\n" if "\r\n" in now else "\n"
+    if not now or not made:
+        return made, before
+    if ended(now) and not ended(made):
+        return made + end, before + end if before and not ended(before) else before
+    if ended(made) and not ended(now):
+        return made.removesuffix(end), before.removesuffix(end)
+    if ended(now) and _empty_at_end(now) - _empty_at_end(made) == len(end):
+        return made + end, before + end if before else before
+    return made, before
+
+
+def _empty_at_end(text: str) -> int:
+    """How many characters there are in the line ends at the end of ``text``."""
+    return len(text) - len(text.rstrip("\r\n"))
+
+
 def like(text: str, other: str) -> str:
     r"""``text`` with the line ends of ``other``: without ``\r\n`` where that has none, and the other way round."""
     if "\r\n" not in other:
         return text.replace("\r\n", "\n") if "\n" in other else text
     return text if "\r\n" in text else text.replace("\n", "\r\n")
+
+
+def alike(text: str, other: str) -> bool:
+    """Whether the texts are the same but for the last line end, and the kinds of line ends, a lone CR among them.
+    Editors that keep line ends apart from the text cannot show such differences."""
+    one, two = (each.replace("\r\n", "\n").replace("\r", "\n") for each in (text, other))
+    return one in {two, f"{two}\n", two.removesuffix("\n")}

@@ -1,7 +1,9 @@
 """Takes one hunk back out of a text that has changed since, where its place is beyond doubt."""
 
+from collections.abc import Sequence
+
 from marvin_server.edits.hunks import Region, replaced
-from marvin_server.edits.lines import split
+from marvin_server.edits.lines import ended_as, split
 from marvin_server.edits.merge import merge
 from marvin_server.events import Hunk
 
@@ -17,30 +19,32 @@ def taken_out(hunk: Hunk, made: str, now: str) -> str | None:
     end = start + len(hunk.new_lines)
     if tuple(lines[start:end]) != hunk.new_lines:
         return None
-    before = "".join(replaced(lines, [Region(start, end, hunk.old_lines)]))
+    made, before = ended_as(now, made, "".join(replaced(lines, [Region(start, end, hunk.old_lines)])))
     merged = merge(made, now, before)
-    return _by_text(hunk, lines, split(now)) if merged.conflicts else merged.text
+    if not merged.conflicts:
+        return merged.text
+    lines = split(made)
+    return _by_text(lines, Region(start, end, tuple(split(before)[start : start + len(hunk.old_lines)])), split(now))
 
 
-def _by_text(hunk: Hunk, made: list[str], now: list[str]) -> str | None:
-    """As ``taken_out``, where lines that touch the hunk have changed: the only place with its lines, next to one of
-    the lines that they were next to."""
-    start = hunk.new_start - 1
-    if not any(line.strip() for line in hunk.new_lines) or len(_places(hunk.new_lines, made)) > 1:
+def _by_text(made: Sequence[str], back: Region, now: Sequence[str]) -> str | None:
+    """As ``taken_out``, where lines that touch those of ``made`` which ``back`` replaces have changed: the only place
+    with these lines, next to one of the lines that they were next to."""
+    wanted = made[back.start : back.end]
+    if not any(line.strip() for line in wanted) or len(_places(wanted, made)) > 1:
         return None
-    places = _places(hunk.new_lines, now)
+    places = _places(wanted, now)
     if len(places) != 1:
         return None
-    size = len(hunk.new_lines)
-    was = made[max(0, start - 1) : start], made[start + size : start + size + 1]
-    place = places[0]
-    there = now[max(0, place - 1) : place], now[place + size : place + size + 1]
+    place, end = places[0], places[0] + len(wanted)
+    was = made[max(0, back.start - 1) : back.start], made[back.end : back.end + 1]
+    there = now[max(0, place - 1) : place], now[end : end + 1]
     if was[0] != there[0] and was[1] != there[1]:
         return None
-    return "".join(replaced(now, [Region(place, place + size, hunk.old_lines)]))
+    return "".join(replaced(now, [Region(place, end, back.new)]))
 
 
-def _places(wanted: tuple[str, ...], lines: list[str]) -> list[int]:
+def _places(wanted: Sequence[str], lines: Sequence[str]) -> list[int]:
     """The indices at which ``wanted`` is in ``lines``."""
     size = len(wanted)
-    return [index for index in range(len(lines) - size + 1) if tuple(lines[index : index + size]) == wanted]
+    return [index for index in range(len(lines) - size + 1) if lines[index : index + size] == wanted]

@@ -72,7 +72,7 @@ class Asking:
     async def _choose(self, question: Question) -> str | None:
         """The title that the person chose, None for no answer."""
         box = boxes.first(question)
-        while (chosen := await self._put(box)) == boxes.SHOW:
+        while (chosen := await self._put(box)) in {boxes.SHOW, boxes.SHOW_PART}:
             box = await self._show(question)
         return chosen
 

@@ -9,6 +9,7 @@ from marvin_server.events import Command, Decision, Permission, PermissionKind
 from marvin_server.sanitise import one_line, revealed
 
 SHOW = "Show all of it"
+SHOW_PART = "Show what can be shown"
 # Those that deny come first: some editors put the first answer where Enter takes it.
 TITLES: dict[Decision, str] = {
     "deny": "Deny",
@@ -18,6 +19,7 @@ TITLES: dict[Decision, str] = {
 }
 DECISIONS: dict[str, Decision] = {title: decision for decision, title in TITLES.items()}
 _DENIALS = (TITLES["deny"], TITLES["deny_and_stop"])
+_NOT_WHOLE = "Not all of what a yes allows can be shown; the text says what is missing."
 _MOST_LINES, _MOST_CHARACTERS = 12, 1000
 _WANTS: dict[PermissionKind, str] = {
     "command": "run a command",
@@ -30,19 +32,20 @@ _WANTS: dict[PermissionKind, str] = {
 
 
 class Question(Struct, frozen=True):
-    """``whole`` is all that a yes covers, a text that files with this ``suffix`` hold; ``about`` and ``because`` are a
-    line each. ``answers`` are titles, those that deny first."""
+    """``text`` is all that a yes covers, or what can be shown of that where it is not ``is_whole``; files with this
+    ``suffix`` hold it. ``about`` and ``because`` are a line each. ``answers`` are titles, those that deny first."""
 
     about: str
-    whole: str
+    text: str
     because: str
     answers: tuple[str, ...]
     suffix: str = ".txt"
+    is_whole: bool = True
 
     @property
     def page(self) -> str:
-        """All of it, for reading."""
-        return f"{self.about}\n{self.because}\n\n{self.whole}\n"
+        """The text, for reading."""
+        return f"{self.about}\n{self.because}\n\n{self.text}\n"
 
 
 class Box(Struct, frozen=True):
@@ -54,17 +57,20 @@ class Box(Struct, frozen=True):
 
 def first(question: Question) -> Box:
     """The box that a question begins with."""
-    lines = question.whole.splitlines()
-    if len(lines) <= _MOST_LINES and len(question.whole) <= _MOST_CHARACTERS:
-        return Box(_message(question, question.whole), question.answers)
+    lines = question.text.splitlines()
+    if len(lines) <= _MOST_LINES and len(question.text) <= _MOST_CHARACTERS:
+        note = "" if question.is_whole else f"\n\n{_NOT_WHOLE}"
+        return Box(_message(question, f"{question.text}{note}"), question.answers)
     part = "\n".join(lines[:_MOST_LINES])[:_MOST_CHARACTERS]
-    rest = f"… {len(question.whole) - len(part):,} more characters; they must be shown before you can say yes."
-    return Box(_message(question, f"{part}\n{rest}"), (*_denying(question), SHOW))
+    rest = f"… {len(question.text) - len(part):,} more characters; they must be shown before you can say yes."
+    show = SHOW if question.is_whole else SHOW_PART
+    return Box(_message(question, f"{part}\n{rest}"), (*_denying(question), show))
 
 
 def shown(question: Question, page: Path) -> Box:
-    """The box once all of it is shown as ``page``."""
-    return Box(_message(question, f"All of it is shown in {page}"), question.answers)
+    """The box once the text is shown as ``page``."""
+    text = f"All of it is shown in {page}" if question.is_whole else f"{_NOT_WHOLE} What can be is shown in {page}"
+    return Box(_message(question, text), question.answers)
 
 
 def unshown(question: Question, problem: str) -> Box:
@@ -83,7 +89,8 @@ def of_permission(permission: Permission) -> Question:
         suffix = ".diff"
     answers = tuple(title for decision, title in TITLES.items() if decision in permission.options)
     because = f"Asked because: {one_line(permission.decided_by, 200)}"
-    return Question(f"Marvin wants to {_WANTS[permission.kind]}.", "\n".join(parts), because, answers, suffix)
+    about = f"Marvin wants to {_WANTS[permission.kind]}."
+    return Question(about, "\n".join(parts), because, answers, suffix, permission.is_whole)
 
 
 def _message(question: Question, text: str) -> str:

@@ -16,7 +16,8 @@ class Client(Struct, frozen=True):
 
     ``opt_out`` are kinds of events that it does not want, ``abilities`` the names of what it can do. ``encoding`` is
     the unit of its positions; ``process_id`` is the process that the server must not outlive. ``problem`` is one line
-    for the person where the two sides do not fit. ``folders`` are the URIs of the workspace's folders.
+    for the person where the two sides do not fit. ``folders`` are the URIs of the workspace's folders, of
+    which ``didChangeWorkspaceFolders`` tells later.
     It ``completes_inline`` when it can show such completions and its person has asked for them.
     """
 
@@ -62,7 +63,7 @@ def _read(params: Mapping[str, Any]) -> Client:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         problem = f"the plugin announces no version of Marvin's protocol that fits (this server has {VERSION})"
         return Client(encoding=encoding, process_id=process_id, problem=f"{problem}: update the older of the two")
-    named = frozenset(name for name, value in said.items() if value is not False)
+    named = frozenset(name for name, value in said.items() if value is not None and value is not False)
     opt_out = _strings(said.get("optOut"))
     return Client(min(version, VERSION), opt_out, named, encoding, process_id)
 

@@ -5,13 +5,15 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from marvin_server.lsp import opening, sources
 from marvin_server.lsp.asking import Asking
-from marvin_server.lsp.features import sessions
+from marvin_server.lsp.features import one_shot, sessions
+from marvin_server.lsp.features.one_shot import Subject
 from marvin_server.lsp.live import LiveSession
 from marvin_server.lsp.pages import Pages
 from marvin_server.lsp.progress import Progresses, Token
 from marvin_server.lsp.telling import Telling
-from marvin_server.protocol.turns import OneShotResult
+from marvin_server.protocol.turns import Action, OneShotResult
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -40,24 +42,25 @@ class Conversations:
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def start(
-        self, folder: Path, prompt: str, title: str, page: str, *, wants_answer: bool, token: Token | None = None
-    ) -> OneShotResult:
-        """Begin a turn in the conversation of ``folder``, or queue it behind those that were begun before, and have it
-        told; see ``Telling`` and ``Progresses``. Raises as the beginning of a session does."""
+    async def start(self, folder: Path, action: Action, subject: Subject, token: Token | None = None) -> OneShotResult:
+        """Do the action in the conversation of ``folder``, or queue it behind those that were begun before, and have it
+        told; see ``Telling`` and ``Progresses``. Raises as the beginning of a session and ``one_shot.prompt`` do."""
         async with self._lock:
             live = await self._live(folder)
             async with live.lock:
                 was_open = live.opened is not None
-                session = await self._server.opened(live)
+                session = await opening.ready(self._server, live)
                 if not was_open and self._server.client.version is None:
                     self._do(Asking(session, self._server.ask, self._pages).run())
+                prompt = await one_shot.prompt(action, subject, sources.of(self._server, live))
                 events = session.subscribe()
                 turn_id = session.submit(prompt, "queue")
+        title = one_shot.title(action, subject)
 
         async def tell() -> None:
             progress = await self.progresses.begin(f"Marvin: {title}", lambda: session.cancel(turn_id), token)
-            telling = Telling(title, page, self._pages, self._server.tell, wants_answer=wants_answer)
+            wants_answer = not one_shot.KINDS[action].edits
+            telling = Telling(title, f"{title}.md", self._pages, self._server.tell, wants_answer=wants_answer)
             try:
                 await telling.run(events, turn_id, progress)
             finally:

@@ -1,14 +1,12 @@
 """One document that is open in the editor: its text, kept up change by change, beside what its file had last."""
 
-import os
-import stat
 import threading
 
+from marvin_server.edits.lines import alike
 from marvin_server.errors import ToolError
 from marvin_server.lsp import positions
+from marvin_server.lsp.on_disk import OnDisk, as_on_disk
 from marvin_server.protocol.places import Position, Range
-from marvin_server.workspace import encodings
-from marvin_server.workspace.documents import LARGEST
 from marvin_server.workspace.editor import Buffer
 
 
@@ -20,17 +18,20 @@ class Document:
     """``uri`` is as the client writes it, ``path`` the real one of its file, None where it is none.
 
     It is changed in the event loop; ``text`` and ``buffer`` may be read from any thread. ``text`` is None while it is
-    not known, since a change could not be followed. ``on_disk`` is the text that the file had when it was last looked
-    at, None without one. Lines end with LF, whatever is before it.
+    not known, since a change could not be followed. ``on_disk`` is the file as it was last looked at, None before the
+    first time. Lines end with LF, whatever is before it.
     """
 
     def __init__(self, uri: str, path: str | None, text: str, version: int) -> None:
         self.uri = uri
         self.path = path
         self.version = version
-        self.on_disk = disk_text(path) if path else None
+        self.on_disk: OnDisk | None = None
         # The text in which all that is unsaved is Marvin's.
         self._marvins: str | None = None
+        self._has_marvins = False
+        # The text on disk beside what the editor calls the same, where that has another last line end.
+        self._called_same: tuple[str, str] | None = None
         self._is_behind = False
         self._lines: list[str] | None = text.split("\n")
         self._text: str | None = text
@@ -53,13 +54,20 @@ class Document:
 
     @property
     def is_dirty(self) -> bool:
-        """Whether the text is not the one of the file as it was last looked at."""
-        return not self._is_behind and not _same(self.text, self.on_disk)
+        """Whether the text is not the one of the file as it was last looked at, or that is not known yet."""
+        return not self._is_behind and not self._is_on_disk(self.text)
 
     @property
     def is_marvins(self) -> bool:
         """Whether there are unsaved changes, and all of them are Marvin's."""
         return self._marvins is not None and self._marvins == self.text and self.is_dirty
+
+    def is_mixed(self) -> bool:
+        """Whether there are unsaved changes of Marvin's beside others: once for each time that Marvin has edited it."""
+        is_mixed = self._has_marvins and self.is_dirty and not self.is_marvins
+        if is_mixed:
+            self._has_marvins = False
+        return is_mixed
 
     def shows(self, text: str) -> bool:
         """Whether ``text`` is the text now."""
@@ -77,7 +85,8 @@ class Document:
             )
         if buffer is None:
             buffer = self._buffer = Buffer(self.path, text, self.version, self.is_dirty)
-        return buffer
+        is_old = not buffer.is_dirty and self.on_disk is not None and not self.on_disk.is_at(self.path)
+        return None if is_old else buffer
 
     def put(self, text: str) -> None:
         """All of the text is another."""
@@ -103,10 +112,18 @@ class Document:
             self._text = self._buffer = None
             self._is_behind = False
 
+    @property
+    def line_count(self) -> int:
+        """How many lines it has, an empty one after the last line end included; 0 while the text is not known."""
+        return len(self._lines or ())
+
     def excerpt(self, place: Range, encoding: str) -> str:
-        """What stands at ``place``. Raises ``BadRange``."""
-        (first, begin), (last, end) = (self._at(each, encoding) for each in (place.start, place.end))
-        lines = (self._lines or [])[first : last + 1]
+        """What stands at ``place``, which may end where the line after the last would begin. Raises ``BadRange``."""
+        lines, end_at = self._lines or [], place.end
+        if end_at == Position(len(lines), 0) and lines:
+            end_at = Position(len(lines) - 1, positions.units(lines[-1], encoding))
+        (first, begin), (last, end) = (self._at(each, encoding) for each in (place.start, end_at))
+        lines = lines[first : last + 1]
         if (last, end) < (first, begin):
             raise BadRange(f"the range ends at line {last} before it starts, at line {first}")
         lines[-1] = lines[-1][:end]
@@ -115,26 +132,44 @@ class Document:
 
     def saved(self) -> None:
         """The editor says that the text is in the file now."""
-        self.on_disk = self.text
+        self.on_disk = None if self.text is None else OnDisk(as_on_disk(self.text))
+        self._has_marvins = self._is_behind = False
         self._buffer = None
-        if self.path and (found := disk_text(self.path)) is not None:
-            self.look(found)
 
-    def look(self, found: str | None) -> bool:
-        """``found`` is in the file now; give whether that is news to a text with unsaved changes, which it is not."""
-        if found == self.on_disk:
-            return False
-        was_clean = not self.is_dirty
+    def look(self, found: OnDisk) -> bool:
+        """``found`` is the file now; give whether that is news to a text with unsaved changes, which it is not. None of
+        these counts as Marvin's then: they were made for another file."""
+        known, was_dirty = self.on_disk, self.is_dirty
         self.on_disk = found
+        if known is None or known.stamp is None:
+            # The editor has just said that it has the file's text.
+            said = self.text if known is None else known.text
+            if said is not None and found.text is not None and alike(said, found.text):
+                self._called_same = found.text, as_on_disk(said)
+                self._buffer = None
+                return False
+        if known is not None and found.text == known.text:
+            return False
         self._buffer = None
-        is_same = _same(self.text, found)
-        self._is_behind = was_clean and not is_same
-        return not was_clean and not is_same
+        is_same = self._is_on_disk(self.text)
+        self._is_behind = not was_dirty and not is_same
+        if known is None or not was_dirty or is_same:
+            return False
+        self._marvins = None
+        return True
 
     def edited(self, before: str) -> None:
         """The text was ``before`` until Marvin alone has made it what it is."""
-        if before == self._marvins or _same(before, self.on_disk):
+        self._has_marvins = True
+        if before == self._marvins or self._is_on_disk(before):
             self._marvins = self.text
+
+    def _is_on_disk(self, text: str | None) -> bool:
+        """Whether ``text`` is the file's, but for line ends: some editors keep those apart from the text."""
+        if text is None or self.on_disk is None or self.on_disk.text is None:
+            return False
+        text = as_on_disk(text)
+        return text == self.on_disk.text or (self.on_disk.text, text) == self._called_same
 
     def _set(self, lines: list[str] | None, text: str | None, length: int) -> None:
         with self._lock:
@@ -153,26 +188,3 @@ class Document:
         if is_past and place.line < len(lines) - 1:
             line = line.removesuffix("\r")
         return place.line, positions.index(line, place.character, encoding)
-
-
-def disk_text(path: str) -> str | None:
-    """The text of the file at ``path``; None for one that is not there, no text, or over 20 MB."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        with os.fdopen(fd, "rb") as file:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-                return None
-            return encodings.decode(file.read(), encodings.detect(fd, path), path)
-    except (OSError, ToolError):
-        return None
-
-
-def _same(text: str | None, other: str | None) -> bool:
-    """Whether the texts differ in their line ends at most: some editors keep those apart from the text."""
-    if text is None or other is None:
-        return False
-    return text == other or text.replace("\r\n", "\n") == other.replace("\r\n", "\n")

@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from marvin_server.lsp import uris
+from marvin_server.errors import ToolError
+from marvin_server.lsp import on_disk, uris
 from marvin_server.lsp.document import BadRange, Document
 from marvin_server.protocol.base import FromClient
 from marvin_server.protocol.places import Range
+from marvin_server.workspace.names import printable
 
 _log = logging.getLogger("marvin.lsp")
 
@@ -20,7 +22,7 @@ class ContentChange(FromClient, frozen=True):
 
 class Documents:
     """All of them. ``encoding`` is the unit of positions that was agreed on; ``watchers`` are called after each single
-    change of a text.
+    change of a text. ``look`` is called to look at the file of one that was opened or saved, at once or later.
 
     What cannot be followed (a document that is not open, a version that does not grow, a place that the text does not
     have) gives a line in the log, and the document's text counts as unknown until it is told whole again.
@@ -30,6 +32,7 @@ class Documents:
         self.encoding = "utf-16"
         self._open: dict[str, Document] = {}
         self.watchers: list[Callable[[Document], None]] = []
+        self.look: Callable[[Document], object] = lambda each: each.look(on_disk.look(each.path or ""))
 
     @property
     def all(self) -> Sequence[Document]:
@@ -42,8 +45,17 @@ class Documents:
         return self._open.get(uris.key(uri)) or (self.at(path) if path else None)
 
     def at(self, path: str) -> Document | None:
-        """The open document of the file whose real path this is: the last opened, where several links lead to it."""
-        return next((document for document in reversed(self.all) if document.path == path), None)
+        """The open document of the file whose real path this is. Where several links lead to it, that is one with
+        unsaved changes, else the last opened. Raises ToolError where two have different unsaved changes."""
+        found = [document for document in self.all if document.path == path]
+        changed = [document for document in found if document.is_dirty] if len(found) > 1 else []
+        if len({document.text for document in changed}) > 1:
+            names = " and ".join(printable(uris.key(document.uri)) for document in changed)
+            raise ToolError(
+                f"'{printable(path)}' is open by several names, with different unsaved changes: {names}. Ask the "
+                "person to save or close one of them."
+            )
+        return next(reversed(changed or found), None)
 
     def is_open(self, document: Document) -> bool:
         """Whether it was not closed meanwhile."""
@@ -53,7 +65,9 @@ class Documents:
         """The client has opened it; its file is not the truth from now on."""
         key = uris.key(uri)
         self._open.pop(key, None)
-        self._open[key] = Document(uri, uris.real_path(uri), text, version)
+        document = self._open[key] = Document(uri, uris.real_path(uri), text, version)
+        if document.path:
+            self.look(document)
 
     def changed(self, uri: str, version: int | None, changes: Sequence[ContentChange]) -> None:
         """Its text has changed, by all of ``changes`` in this order. Versions grow, by one or more; a client that
@@ -88,6 +102,8 @@ class Documents:
                 _log.warning("%r was saved with another text than the one that was told: it holds now", uri)
             document.put(text)
         document.saved()
+        if document.path:
+            self.look(document)
 
     def closed(self, uri: str) -> None:
         """The client has closed it; its file is the truth again."""

@@ -25,14 +25,18 @@ class _State(Struct, frozen=True):
 
 
 class Elsewhere:
-    """Calls ``tell`` with the id of a watched session once another process has changed it, within 0.25 s or so.
+    """Calls ``tell`` with the id of a watched session once another process has changed it, within 0.25 s or so, and
+    ``tell_deleted`` once there is no such session any more.
 
     Looking costs microseconds while nothing was written and nobody else is at work.
     """
 
-    def __init__(self, sessions: LiveSessions, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, sessions: LiveSessions, tell: Callable[[str], None], tell_deleted: Callable[[str], None]
+    ) -> None:
         self._sessions = sessions
         self._tell = tell
+        self._tell_deleted = tell_deleted
         self._seen: dict[str, _State] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -41,6 +45,10 @@ class Elsewhere:
         self._seen[session_id] = self._state(session_id)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
+
+    def forget(self, session_id: str) -> None:
+        """Watch the session no more."""
+        self._seen.pop(session_id, None)
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -71,7 +79,8 @@ class Elsewhere:
             if state != seen and not self._sessions.store.leases.is_here(session_id):
                 self._tell(session_id)
         except NoSession:
-            self._seen.pop(session_id, None)
+            self.forget(session_id)
+            self._tell_deleted(session_id)
 
     def _state(self, session_id: str) -> _State:
         store = self._sessions.store

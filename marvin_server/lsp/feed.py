@@ -12,10 +12,12 @@ from marvin_server.events import (
     PermissionRequested,
     PermissionResolved,
     ThoughtDelta,
+    ToolFinished,
     ToolOutput,
     TurnFinished,
     TurnStarted,
 )
+from marvin_server.lsp.shown import ShownEvents
 from marvin_server.protocol.sessions import PartialMessage
 from marvin_server.protocol.wire import to_wire
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 _INTERVAL = 0.033
 _MOST_CHARACTERS = 4096
-# Without these a client could not tell what happens, or would leave a question open for ever.
-_NEVER_SILENT = ("turn", "permission")
+# Without these a client could not tell what happens, or would leave a question or a review open for ever.
+_NEVER_SILENT = ("turn", "permission", "patch")
 _Delta = MessageDelta | ThoughtDelta | ToolOutput
 OnTurn = Callable[[TurnStarted | TurnFinished], None]
 
@@ -52,9 +54,10 @@ class Feed:
     characters, and every other event with all before it at once. While the client does not read, the pieces of one
     message or output are put together and nothing else is lost.
 
-    ``seq`` is the number of the last notification; ``questions`` are those without an answer. ``silent`` are kinds of
-    events, by the first word of their type, that the client does not want; ``on_turn`` is called after a turn's start
-    and end with the event of it.
+    ``seq`` is the number of the last notification; ``questions`` are those without an answer, ``finished`` the tool
+    calls of the round whose results are not stored yet, by their ids. ``silent`` are kinds of events, by the first word
+    of their type, that the client does not want; ``on_turn`` is called after a turn's start and end with the event of
+    it.
     """
 
     def __init__(
@@ -69,12 +72,14 @@ class Feed:
         self._texts: dict[str, list[str]] = {}
         self._thoughts: dict[str, list[str]] = {}
         self.questions: dict[str, Permission] = {}
+        self.finished: dict[str, ToolFinished] = {}
         self._session_id = session_id
         self._subscription = subscription
         self._outlet = outlet
         self._silent = frozenset(silent) - set(_NEVER_SILENT)
         self._on_turn = on_turn
         self._turn_id = ""
+        self._shown = ShownEvents()
         self._batch = _Batch()
         self._sent_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -105,7 +110,8 @@ class Feed:
             self._take(event)
         self._send()
 
-    def _take(self, event: Event) -> None:
+    def _take(self, happened: Event) -> None:
+        event = self._shown.next(happened)
         self._watch(event)
         turn_id = event.turn_id if isinstance(event, TurnStarted | TurnFinished) else self._turn_id
         if turn_id != self._batch.turn_id:
@@ -128,13 +134,17 @@ class Feed:
             case MessageFinished():
                 self._texts.pop(event.message.id, None)
                 self._thoughts.pop(event.message.id, None)
+                if event.message.role == "tool":
+                    self.finished.clear()
+            case ToolFinished():
+                self.finished[event.tool_call_id] = event
             case PermissionRequested():
                 self.questions[event.permission.id] = event.permission
             case PermissionResolved():
                 self.questions.pop(event.permission_id, None)
             case TurnFinished() if event.turn_id == self._turn_id:
-                self._texts.clear()
-                self._thoughts.clear()
+                for unfinished in (self._texts, self._thoughts, self.finished):
+                    unfinished.clear()
             case _:
                 pass
 

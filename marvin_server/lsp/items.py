@@ -1,41 +1,47 @@
 """A stored conversation as the items that a client shows."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from marvin_server.events import ToolFinished
 from marvin_server.messages import ToolCall, ToolResult
-from marvin_server.protocol.items import AnyItem, CallStatus, MessageItem, ToolCallItem
+from marvin_server.protocol.items import AnyItem, MessageItem, ToolCallItem
 from marvin_server.session.catalogue import Entry
 
+Result = ToolResult | ToolFinished
 
-def items(entries: Sequence[Entry], *, is_running: bool) -> tuple[AnyItem, ...]:
+
+def items(entries: Sequence[Entry], finished: Mapping[str, ToolFinished], *, is_at_work: bool) -> tuple[AnyItem, ...]:
     """The items of a page, oldest first: what a person or a model said, and after it each tool call of it.
 
-    A call has the status of its result; without one it is running while a turn is, and else was cancelled.
+    A call has the status of its result, which is among ``finished`` while others of its round still run. Without one
+    it was cancelled; ``is_at_work`` says that the calls of the last message are running.
     """
-    results = {part.call_id: part for entry in entries for part in entry.message.parts if isinstance(part, ToolResult)}
+    results: dict[str, Result] = {**finished}
+    results |= {part.call_id: part for entry in entries for part in entry.message.parts if isinstance(part, ToolResult)}
     told: list[AnyItem] = []
     for entry in entries:
         message = entry.message
         if message.role != "tool":
             told.append(MessageItem(id=message.id, created_at=entry.at, parent_id=entry.parent_id, message=message))
+        is_running = is_at_work and entry is entries[-1]
         told += [_call(entry, call, results.get(call.id), is_running=is_running) for call in message.tool_calls]
     return tuple(told)
 
 
-def _call(entry: Entry, call: ToolCall, result: ToolResult | None, *, is_running: bool) -> ToolCallItem:
+def _call(entry: Entry, call: ToolCall, result: Result | None, *, is_running: bool) -> ToolCallItem:
     given: Any = call.arguments
     with suppress(ValueError, RecursionError):
         given = json.loads(call.arguments)
-    without: CallStatus = "running" if is_running else "cancelled"
+    output = result.text if isinstance(result, ToolResult) else result.output if result else None
     return ToolCallItem(
         id=call.id,
         created_at=entry.at,
         parent_id=entry.message.id,
         name=call.name,
         input=given,
-        status=result.status if result else without,
-        output=result.text if result else None,
+        status=result.status if result else "running" if is_running else "cancelled",
+        output=output,
     )

@@ -6,8 +6,9 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from marvin_server.errors import NoSession
+from marvin_server.errors import NoSession, SessionOwned
 from marvin_server.lsp.feed import Feed, OnTurn, Outlet
+from marvin_server.messages import new_id
 from marvin_server.protocol.turns import TurnStartResult
 from marvin_server.session.store import SessionRecord, Store
 from marvin_server.settings import Settings
@@ -24,9 +25,9 @@ _MOMENT = 0.25
 
 class LiveSession:
     """One session and what runs in it. ``lock`` is held by whoever changes it; ``turns`` are the answers that were
-    given to ``clientTurnId``s. ``choice`` is who answers, None until that matters; ``settings`` and it are changed by
-    ``go_on_with``; without one the offline search stands in, which no turn may be left to. An
-    ``ephemeral`` session is in no list and is deleted with the process."""
+    given to ``clientTurnId``s, and ``cancels`` counts the times that somebody cancelled what had not begun yet.
+    ``choice`` is who answers, None until that matters; ``settings`` and it are changed by ``go_on_with``; without one
+    the offline search stands in, which no turn may be left to. An ``ephemeral`` session is deleted with the process."""
 
     def __init__(self, session_id: str, settings: Settings, *, ephemeral: bool = False) -> None:
         self.id = session_id
@@ -34,6 +35,7 @@ class LiveSession:
         self.ephemeral = ephemeral
         self.lock = asyncio.Lock()
         self.turns: dict[str, TurnStartResult] = {}
+        self.cancels = 0
         self.choice: Choice | None = None
         self.opened: OpenSession | None = None
         self.feed: Feed | None = None
@@ -105,20 +107,34 @@ class LiveSession:
 
 
 class LiveSessions:
-    """All of them, over the profile's store. ``settings`` are those of sessions that ask for nothing else."""
+    """All of them, over the profile's store. ``settings`` are those of sessions that ask for nothing else; whoever
+    changes them holds ``lock``."""
 
     def __init__(self, settings: Settings) -> None:
         seconds = settings.request_timeout or _SECONDS
         self.settings = dataclasses.replace(settings, approve=None, request_timeout=seconds)
+        self.lock = asyncio.Lock()
         self._store: Store | None = None
+        self._keeper: str | None = None
         self._live: dict[str, LiveSession] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def store(self) -> Store:
         """The profile's store. Raises ``StoreError`` while it cannot be opened."""
         if self._store is None:
             self._store = Store.open(self.settings.paths.database(self.settings.profile))
+            _sweep(self._store)
         return self._store
+
+    @property
+    def keeper(self) -> str:
+        """The lease that says that this process is there, for sessions that go with it. Raises ``StoreError``."""
+        if self._keeper is None:
+            keeper = new_id()
+            self.store.leases.take(keeper)
+            self._keeper = keeper
+        return self._keeper
 
     @property
     def all(self) -> tuple[LiveSession, ...]:
@@ -139,16 +155,25 @@ class LiveSessions:
         return self._live.get(session_id)
 
     def get(self, session_id: str) -> LiveSession:
-        """The session, live from now on. Raises ``NoSession``."""
-        if session_id not in self._live:
-            self.add(LiveSession(self.record(session_id).id, self.settings))
-        return self._live[session_id]
+        """The session, live from now on. Raises ``NoSession``, also when another process has just deleted it."""
+        record = self.record(session_id)
+        if record.id not in self._live:
+            self.add(LiveSession(record.id, self.settings))
+        return self._live[record.id]
 
     def add(self, live: LiveSession) -> None:
         self._live[live.id] = live
 
     def remove(self, live: LiveSession) -> None:
         del self._live[live.id]
+
+    def forget(self, session_id: str) -> None:
+        """Another process has deleted the session: nothing runs in it, and nothing can any more."""
+        live = self._live.pop(session_id, None)
+        if live is not None:
+            closing = asyncio.create_task(live.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def close(self, seconds: float) -> None:
         """Close every session. What has not ended within ``seconds`` is killed, and has a moment to be stored."""
@@ -169,3 +194,13 @@ class LiveSessions:
         if self._store is not None:
             self._store.close()
             self._store = None
+
+
+def _sweep(store: Store) -> None:
+    """Remove the ephemeral sessions of processes that were killed."""
+    for session_id, keeper in store.catalogue.ephemeral().items():
+        if not store.leases.is_elsewhere(keeper):
+            with suppress(NoSession, SessionOwned):
+                store.own(session_id)
+                store.catalogue.delete(session_id)
+                store.disown(session_id)

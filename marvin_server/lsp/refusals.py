@@ -12,6 +12,7 @@ from marvin_server.errors import (
 )
 from marvin_server.protocol.errors import Code, ErrorData
 from marvin_server.protocol.wire import to_wire
+from marvin_server.sanitise import printable
 
 
 class Refusal(Exception):
@@ -32,7 +33,7 @@ class Refusal(Exception):
 
     def to_wire(self) -> dict[str, Any]:
         """The ``error`` member of the answer."""
-        return {"code": int(self.code), "message": str(self), "data": to_wire(self.details)}
+        return {"code": int(self.code), "message": printable(str(self)), "data": to_wire(self.details)}
 
 
 _CODES: tuple[tuple[type[MarvinError], Code], ...] = (

@@ -63,7 +63,8 @@ class Rpc:
     async def request(self, method: str, params: Any, seconds: float) -> Any:
         """Ask the other side and give its result. Raises ``TimeoutError``, and ``Refusal`` when it answers an error.
 
-        An answer that comes later is passed over.
+        When it gives up, or is cancelled, the other side is told with ``$/cancelRequest``, and an answer that comes
+        later is passed over.
         """
         self._last_id += 1
         asked = self._last_id
@@ -74,6 +75,8 @@ class Rpc:
                 return await answer
         finally:
             del self._asked[asked]
+            if answer.cancelled():
+                self.notify("$/cancelRequest", {"id": asked})
 
     def cancel_all(self, *, but: str) -> None:
         """Cancel the requests that are being answered, except those of the method ``but``."""
@@ -101,14 +104,21 @@ class Rpc:
         elif valid in self._running:
             self._refuse(valid, Refusal(Code.INVALID_REQUEST, f"a request with the id {valid!r} is still running"))
         else:
-            task = asyncio.create_task(self._answer(valid, method, cast("Params", params or {})), name=method)
-            self._running[valid] = task
-            task.add_done_callback(lambda _: self._end(valid))
+            self._begin(valid, method, cast("Params", params or {}))
+
+    def _begin(self, request_id: MessageId, method: str, params: Params) -> None:
+        try:
+            self._admit(method)
+        except Refusal as refused:
+            self._refuse(request_id, refused)
+            return
+        task = asyncio.create_task(self._answer(request_id, method, params), name=method)
+        self._running[request_id] = task
+        task.add_done_callback(lambda _: self._end(request_id))
 
     async def _answer(self, request_id: MessageId, method: str, params: Params) -> None:
         """Answer one request. Nothing else runs between the end of its method and the answer."""
         try:
-            self._admit(method)
             if method not in self._requests:
                 raise Refusal(Code.METHOD_NOT_FOUND, f"there is no method {method!r}")
             outcome = {"result": await self._requests[method](params)}
@@ -130,8 +140,8 @@ class Rpc:
 
     def _hear(self, method: str, params: Params) -> None:
         try:
-            self._admit(method)
             if listener := self._notifications.get(method):
+                self._admit(method)
                 listener(params)
         except Refusal as refused:
             _log.info("%s was passed over: %s", method, refused)

@@ -7,17 +7,15 @@ import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from marvin_server import __version__
-from marvin_server.errors import Auth, MarvinError
-from marvin_server.events import TurnFinished, TurnStarted
-from marvin_server.lsp import client, folders, framing, streams
+from marvin_server.errors import MarvinError
+from marvin_server.lsp import capabilities, client, folders, framing, streams, uris
+from marvin_server.lsp.capabilities import PREFIX
 from marvin_server.lsp.client import Client
 from marvin_server.lsp.conversations import Conversations
 from marvin_server.lsp.documents import Documents
 from marvin_server.lsp.editing import LspEditor
-from marvin_server.lsp.elsewhere import Elsewhere
 from marvin_server.lsp.features import (
     actions,
     commands,
@@ -36,25 +34,20 @@ from marvin_server.lsp.features import (
     undo,
     usage,
 )
-from marvin_server.lsp.framing import BrokenFrame, Frames
+from marvin_server.lsp.intake import Intake
 from marvin_server.lsp.lifecycle import Lifecycle
-from marvin_server.lsp.live import LiveSession, LiveSessions
+from marvin_server.lsp.live import LiveSessions
 from marvin_server.lsp.recorder import Recorder
 from marvin_server.lsp.refusals import Refusal
 from marvin_server.lsp.rpc import Params, Rpc
+from marvin_server.lsp.shown import shown
+from marvin_server.lsp.standing import Standing
 from marvin_server.lsp.streams import Streams
 from marvin_server.lsp.writer import Writer
 from marvin_server.protocol.errors import Code
-from marvin_server.protocol.greeting import VERSION
-from marvin_server.protocol.sessions import Session, SessionChangedParams
-from marvin_server.protocol.status import StatusChangedParams, StatusKind
 from marvin_server.protocol.wire import to_wire
-from marvin_server.session.store import SessionRecord
 from marvin_server.settings import Settings
 from marvin_server.workspace.file_names import FileNames
-
-if TYPE_CHECKING:
-    from marvin_server.providers.selection import Choice
 
 _METHODS: dict[str, Callable[["Server", Params], Awaitable[Any]]] = {
     "marvin/session/new": sessions.new,
@@ -86,12 +79,10 @@ _OF_LSP: dict[str, Callable[["Server", Params], Awaitable[Any]]] = {
     "workspace/executeCommand": actions.execute,
     "textDocument/inlineCompletion": inline.inline_completion,
 }
-_PREFIX = "marvin/"
 # Work ends within this, so that shutdown is answered within 2 s.
 _WIND_DOWN_SECONDS = 1.25
+_MOMENT = 0.25
 _FLUSH_SECONDS = 0.5
-# A message that is not whole after so long a silence never will be: its length was wrong.
-_SILENCE_SECONDS = 10.0
 _WARNING = 2
 _FOR_TURNS = ("marvin_server.session.opening", "marvin_server.session.models", "marvin_server.providers.selection")
 _log = logging.getLogger("marvin.lsp")
@@ -106,7 +97,7 @@ class Server:
         self.file_names = FileNames()
         self.documents = Documents()
         self.editor = LspEditor(self.documents, self.ask, lambda: self.client)
-        self.elsewhere = Elsewhere(self.sessions, self.tell_session)
+        self.standing = Standing(self.sessions, self.tell, lambda: self.client.version is None)
         self._incoming = way.incoming
         self._recorder = recorder
         self._lifecycle = Lifecycle(self._begin, self._wind_down)
@@ -124,15 +115,9 @@ class Server:
                 **{name: partial(documents.hear, self, name) for name in documents.NOTIFICATIONS},
             },
         )
-        self._frames = Frames()
-        self._silence: asyncio.TimerHandle | None = None
+        self._intake = Intake(self._take, self._lifecycle.leave, self._break_off)
         self._conversations: Conversations | None = None
         self.inline = inline.Inline(self)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether any turn runs."""
-        return any(live.running for live in self.sessions.all)
 
     @property
     def is_full(self) -> bool:
@@ -150,9 +135,14 @@ class Server:
             self._conversations = Conversations(self)
         return self._conversations
 
+    @property
+    def folders(self) -> list[Path]:
+        """The workspace's folders that are on this machine, as the client has told them last."""
+        return [Path(path) for uri in self.client.folders if (path := uris.real_path(uri))]
+
     def folder(self, file: Path | None) -> Path:
         """The folder of the workspace that ``file`` belongs to; see ``folders.folder``."""
-        return folders.folder(file, [folders.path(uri) for uri in self.client.folders if uri.startswith("file:")])
+        return folders.folder(file, self.folders)
 
     async def ask(self, method: str, params: Any, seconds: float) -> Any:
         """Ask the client; see ``Rpc.request``."""
@@ -160,7 +150,7 @@ class Server:
 
     def tell(self, method: str, params: Any) -> None:
         """Send a notification; one of the dialect's only to a client that speaks it."""
-        if self.client.version is not None or not method.startswith(_PREFIX):
+        if self.client.version is not None or not method.startswith(PREFIX):
             self._rpc.notify(method, params)
 
     async def run(self) -> int:
@@ -174,108 +164,18 @@ class Server:
         self._writer.flush(_FLUSH_SECONDS)
         return code
 
-    async def opened(self, live: LiveSession) -> Any:
-        """The conversation of ``live``, ready for turns; whoever asks holds its lock."""
-        if live.choice is None:
-            live.go_on_with(live.settings, await self.choose(live.settings))
-        is_new = live.opened is None
-        session = await self.opened_without_turns(live)
-        if is_new and live.choice and live.choice.notice:
-            self.tell_status("warning", live.choice.notice)
-        return session
-
-    async def choose(self, settings: Settings) -> "Choice":
-        """Who answers by these ``settings``. Raises ``UsageError`` and ``Auth``, and where a cost limit cannot hold."""
-        from marvin_server.providers import selection
-        from marvin_server.session import models
-
-        choice = await asyncio.to_thread(selection.choose, settings)
-        await asyncio.to_thread(models.check_price, settings, choice)
-        return choice
-
-    async def opened_without_turns(self, live: LiveSession) -> Any:
-        """The conversation of ``live`` for all but turns: nobody has to be there who answers."""
-        if live.opened is None:
-            record = self.sessions.record(live.id)
-            on_turn = partial(self._tell_turn, live.id)
-            can_review = self.client.version is not None
-            opened = live.open(
-                self.sessions.store,
-                record,
-                self,
-                self.client.opt_out,
-                on_turn,
-                editor=self.editor,
-                can_review=can_review,
-            )
-            for line in await opened:
-                self.tell_status("warning", line)
-        assert live.opened is not None
-        return live.opened.session
-
-    def session(self, session_id: str) -> Session:
-        """The dialect's ``session``. Raises ``NoSession``."""
-        return self.described(self.sessions.record(session_id))
-
-    def described(self, record: SessionRecord) -> Session:
-        """``record`` as the dialect's ``session``."""
-        live = self.sessions.find(record.id)
-        settings = live.settings if live else self.sessions.settings
-        return Session(
-            record.id,
-            record.title,
-            record.cwd,
-            settings.mode,
-            live.choice.provider.model if live and live.choice else settings.model or record.model,
-            record.created_at,
-            record.updated_at,
-            bool(live and live.running) or self.sessions.store.leases.is_elsewhere(record.id),
-            record.parent_id,
-        )
-
-    def tell_session(self, session_id: str) -> None:
-        """Tell the client that the session is not what it was."""
-        self.tell("marvin/session/changed", to_wire(SessionChangedParams(self.session(session_id))))
-        self.elsewhere.watch(session_id)
-
-    def tell_status(self, kind: StatusKind, message: str) -> None:
-        """Tell the client how the server is."""
-        self.tell("marvin/status/changed", to_wire(StatusChangedParams(self.is_busy, kind, message)))
-
-    def _tell_turn(self, session_id: str, event: TurnStarted | TurnFinished) -> None:
-        try:
-            self.tell_session(session_id)
-        except MarvinError as error:
-            _log.warning("session %s: %s", session_id, error)
-        busy, failure = self.is_busy, event.error if isinstance(event, TurnFinished) else None
-        if failure is not None and failure.kind == Auth.__name__:
-            self.tell_status("warning", failure.message)
-        else:
-            self.tell_status("busy" if busy else "ready", "Marvin is at work" if busy else "Marvin is ready")
-
     async def _call(self, method: Callable[["Server", Params], Awaitable[Any]], params: Params) -> Any:
         if self.client.version is None:
             text = "announce capabilities.experimental.marvin = {protocolVersion: 1} in initialize to use this method"
             raise Refusal(Code.UNSUPPORTED, text)
-        return to_wire(await method(self, params))
+        return to_wire(shown(await method(self, params)))
 
     def _begin(self, params: Params) -> Any:
         self.client = client.read(params)
         self.documents.encoding = self.client.encoding
         if self.client.process_id is not None:
             self._lifecycle.watch(self.client.process_id)
-        marvin: dict[str, Any] = {
-            "protocolVersion": self.client.version or VERSION,
-            "features": {name.removeprefix(_PREFIX): {} for name in _METHODS},
-            "limits": {"messageBytes": framing.LARGEST_BODY},
-            "version": __version__,
-        }
-        capabilities: dict[str, Any] = {"positionEncoding": self.client.encoding, "experimental": {"marvin": marvin}}
-        capabilities |= actions.CAPABILITIES
-        if self.client.completes_inline:
-            capabilities["inlineCompletionProvider"] = True
-        capabilities |= documents.CAPABILITIES
-        return {"capabilities": capabilities, "serverInfo": {"name": "marvin", "version": __version__}}
+        return capabilities.initialized(self.client, _METHODS)
 
     def _greet(self, _: Params) -> None:
         for line in (*self.sessions.settings.warnings, *filter(None, [self.client.problem])):
@@ -287,26 +187,12 @@ class Server:
         self.conversations.progresses.cancel(params)
 
     def _receive(self, chunk: bytes) -> None:
-        """Take what the client has sent; ``b""`` is the end of it."""
-        if self._silence is not None:
-            self._silence.cancel()
-            self._silence = None
-        if self._lifecycle.ended.done():
-            return
-        try:
-            for body in self._frames.feed(chunk):
-                self._record(body)
-                self._rpc.receive(body)
-        except BrokenFrame as error:
-            self._break_off(str(error))
-            return
-        if not chunk:
-            if self._frames.is_within:
-                _log.error("the input ended within a message")
-            self._lifecycle.leave()
-        elif self._frames.is_within:
-            loop = asyncio.get_running_loop()
-            self._silence = loop.call_later(_SILENCE_SECONDS, self._break_off, "a message is shorter than it says")
+        if not self._lifecycle.ended.done():
+            self._intake.receive(chunk)
+
+    def _take(self, body: bytes) -> None:
+        self._record(body)
+        self._rpc.receive(body)
 
     def _break_off(self, why: str) -> None:
         """Where the next message begins is lost, so nothing that follows could be answered."""
@@ -330,11 +216,14 @@ class Server:
 
     async def _wind_down(self) -> None:
         self._rpc.cancel_all(but="shutdown")
-        self.elsewhere.close()
+        self.editor.close()
+        self.standing.close()
+        closing = asyncio.create_task(self.inline.close())
         try:
             await self.sessions.close(_WIND_DOWN_SECONDS)
         except MarvinError as error:
             _log.error("at the end: %s", error)
+        await asyncio.wait([closing], timeout=_MOMENT)
 
 
 def _warm_up() -> None:

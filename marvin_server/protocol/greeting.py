@@ -22,9 +22,10 @@ class ClientMarvin(FromClient, frozen=True):
 
 
 class Limits(FromServer, frozen=True):
-    """``message_bytes`` is the longest message that is taken."""
+    """``message_bytes`` is the longest message that is taken, ``image_bytes`` the largest picture, without base64."""
 
     message_bytes: int
+    image_bytes: int
 
 
 class ServerMarvin(FromServer, frozen=True):

@@ -2,7 +2,6 @@
 
 from typing import Any, Literal
 
-from marvin_server.events import Level, Patch
 from marvin_server.messages import Message
 from marvin_server.protocol.base import FromServer
 
@@ -10,7 +9,7 @@ CallStatus = Literal["ok", "error", "denied", "cancelled", "running"]
 
 
 class Item(FromServer, frozen=True, kw_only=True, tag_field="kind"):
-    """One entry; ``parent_id`` is the item that it follows, None for the first."""
+    """One entry; ``parent_id`` is the message that it follows, None for the first."""
 
     id: str
     created_at: str
@@ -33,17 +32,4 @@ class ToolCallItem(Item, frozen=True, kw_only=True, tag="toolCall"):
     output: str | None = None
 
 
-class PatchItem(Item, frozen=True, kw_only=True, tag="patch"):
-    """Changes to files that were made."""
-
-    patch: Patch
-
-
-class NoticeItem(Item, frozen=True, kw_only=True, tag="notice"):
-    """One line that the person was told."""
-
-    level: Level
-    text: str
-
-
-AnyItem = MessageItem | ToolCallItem | PatchItem | NoticeItem
+AnyItem = MessageItem | ToolCallItem

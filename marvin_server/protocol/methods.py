@@ -42,6 +42,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "marvin/session/update": _to_server(sessions.SessionUpdateParams, sessions.SessionResult),
         "marvin/session/delete": _to_server(sessions.SessionDeleteParams, Done),
         "marvin/session/changed": _to_client(sessions.SessionChangedParams),
+        "marvin/session/deleted": _to_client(sessions.SessionDeletedParams),
         "marvin/turn/start": _to_server(turns.TurnStartParams, turns.TurnStartResult),
         "marvin/turn/cancel": _to_server(turns.TurnCancelParams, Done),
         "marvin/turn/undo": _to_server(turns.TakeBackParams, turns.TakeBackResult),

@@ -71,7 +71,8 @@ class PartialMessage(FromServer, frozen=True):
 
 
 class Draft(FromServer, frozen=True):
-    """A prompt that waited for its turn when its server ended. Nothing starts it by itself."""
+    """A prompt that waited when its server ended, or when the turn that it was for was stopped. Nothing starts it by
+    itself."""
 
     id: str
     created_at: str
@@ -112,6 +113,12 @@ class SessionUpdateParams(FromClient, frozen=True):
 
 
 class SessionDeleteParams(FromClient, frozen=True):
+    session_id: str
+
+
+class SessionDeletedParams(FromServer, frozen=True):
+    """Another process has deleted a session that this client has begun or loaded."""
+
     session_id: str
 
 

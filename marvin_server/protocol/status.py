@@ -1,6 +1,6 @@
 """How the server and a session stand: ``marvin/status``, ``marvin/status/changed`` and ``marvin/usage/get``."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from marvin_server.messages import Usage
 from marvin_server.protocol.base import FromClient, FromServer
@@ -20,21 +20,12 @@ class StatusResult(FromServer, frozen=True):
     message: str | None = None
 
 
-class EditorCommand(FromServer, frozen=True):
-    """LSP's ``Command``: what the client runs by ``workspace/executeCommand`` when the person chooses it."""
-
-    title: str
-    command: str
-    arguments: tuple[Any, ...] = ()
-
-
 class StatusChangedParams(FromServer, frozen=True):
-    """One line for the status bar; ``command`` is what can be done about it."""
+    """One line for the status bar, which says what to do where something has to be done."""
 
     busy: bool
     kind: StatusKind
     message: str
-    command: EditorCommand | None = None
 
 
 class UsageGetParams(FromClient, frozen=True):

@@ -8,6 +8,7 @@ import h11
 
 _HEAD_BYTES = 100 * 1024
 _WAITING_BYTES = 2**20
+_READ_BYTES = 2**16
 _ENDS = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED})
 
 
@@ -15,8 +16,9 @@ class Unheard(ConnectionError):
     """The connection ended before the server sent a single byte in answer to the request."""
 
 
-class Connection(asyncio.Protocol):
-    """Carries one request after the other.
+class Connection(asyncio.BufferedProtocol):
+    """Carries one request after the other. It reads into a buffer of its own, since asyncio's takes 256 KiB for each
+    read, which was a fifth of a streamed answer's time.
 
     A connection that ends too early raises ``ConnectionError``; bytes that are no HTTP, ``h11.RemoteProtocolError``.
     While more than 1 MB waits to be read from here, no more is read from the socket. With ``secure``, nothing is read
@@ -28,6 +30,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, *, secure: bool = False) -> None:
         self.idle_since = 0.0
         self._secure = secure
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
         self._arrived: list[bytes] = []
         self._size = 0
@@ -113,10 +116,14 @@ class Connection(asyncio.Protocol):
         if self._secure:
             self._transport.pause_reading()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Keep what has arrived for whoever reads."""
-        self._arrived.append(data)
-        self._size += len(data)
+        self._arrived.append(bytes(self._buffer[:nbytes]))
+        self._size += nbytes
         if self._size > _WAITING_BYTES:
             self._transport.pause_reading()
         self._wake()

@@ -1,18 +1,22 @@
 """What a front-end reads of stored sessions, page by page, and what it changes of them as a whole."""
 
-import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from marvin_server.errors import NoSession, StoreError
 from marvin_server.messages import Message, new_id
 from marvin_server.session import transcript
+from marvin_server.session.database import Database
+from marvin_server.session.transcript import storable
 
 _TITLE_LENGTH = 80
+# The messages from a session's head, whose depth is 0, back to the first one.
+_WAY_TO_HEAD = """WITH RECURSIVE path (id, parent_id, depth) AS (
+        SELECT entries.id, entries.parent_id, 0 FROM entries JOIN sessions ON entries.id = head WHERE sessions.id = ?
+        UNION ALL
+        SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id)
+    SELECT depth, id, body FROM path JOIN entries USING (id) WHERE kind = 'message'"""
 # Gives each entry of a session that other sessions share to the oldest of these.
 _HAND_OVER = """WITH RECURSIVE shared (id, parent_id, heir) AS (
         SELECT own.id, own.parent_id, next.session_id
@@ -27,33 +31,39 @@ _HAND_OVER = """WITH RECURSIVE shared (id, parent_id, heir) AS (
 
 
 class Entry(Struct, frozen=True):
-    """A stored message: when it was kept (ISO 8601 in UTC), and the entry that it follows."""
+    """A stored message: when it was kept (ISO 8601 in UTC), and the message that it follows; where that answers tool
+    calls, it is the one that made them."""
 
     at: str
     parent_id: str | None
     message: Message
 
 
-class Catalogue:
-    """The stored sessions in the database ``connection``; ``Store`` says how it is read and written."""
+class Hit(Struct, frozen=True):
+    """A message that a search has found; ``snippet`` is a line from around the words."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        rows: Callable[..., list[Any]],
-        transaction: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._db = connection
-        self._rows = rows
-        self._transaction = transaction
+    session_id: str
+    entry_id: str
+    title: str
+    snippet: str
+
+
+class Catalogue:
+    """The stored sessions in ``database``."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
 
     def page(self, session_id: str, limit: int, before: str | None = None) -> list[Entry]:
-        """The latest ``limit`` messages that lead to the session's head, oldest first; with ``before``, an entry of the
-        session, those that lead to that one, without it. Raises ``StoreError`` for an entry that is not there."""
+        """The latest ``limit`` messages that lead to the session's head, oldest first; with ``before``, a message among
+        them, those that lead to that one, without it. One more where the oldest answers tool calls: the message that
+        made them. Raises ``StoreError`` for a ``before`` that does not lead to the head."""
         entry_id = before or self.state(session_id)[0]
         if entry_id is None:
             return []
-        rows = self._rows(
+        if before and not self._leads_to_head(session_id, before):
+            raise StoreError(f"the session has no entry {before!r}: load it without `before`")
+        rows = self._db.rows(
             """WITH RECURSIVE path (id, parent_id, depth) AS (
                 SELECT id, parent_id, 0 FROM entries WHERE id = ?
                 UNION ALL
@@ -62,59 +72,92 @@ class Catalogue:
             SELECT at, path.parent_id, body FROM path JOIN entries USING (id) WHERE kind = 'message' AND depth >= ?
             ORDER BY depth DESC""",
             entry_id,
-            limit if before else limit - 1,
+            # The two more are what the oldest may answer, and an answer that this may follow.
+            limit + (2 if before else 1),
             1 if before else 0,
         )
-        if before and not rows and not self._rows("SELECT 1 FROM entries WHERE id = ?", before):
-            raise StoreError(f"the session has no entry {before!r}: load it without `before`")
         try:
-            return [Entry(at, parent_id, transcript.decode(body)) for at, parent_id, body in rows]
+            entries = [Entry(at, parent_id, transcript.decode(body)) for at, parent_id, body in rows]
         except ValueError as error:
             raise StoreError(f"session {session_id} has a message that this Marvin cannot read: {error}") from error
+        callers = {entry.message.id: entry.parent_id for entry in entries if entry.message.role == "tool"}
+        first = max(0, len(entries) - limit)
+        first -= bool(first and entries[first].message.role == "tool")
+        return [
+            structs.replace(entry, parent_id=callers.get(entry.parent_id or "", entry.parent_id))
+            for entry in entries[first:]
+        ]
+
+    def _leads_to_head(self, session_id: str, entry_id: str) -> bool:
+        rows = self._db.rows(
+            """WITH RECURSIVE path (id, parent_id) AS (
+                SELECT entries.id, entries.parent_id FROM entries JOIN sessions ON entries.id = head
+                WHERE sessions.id = ?1
+                UNION ALL
+                SELECT entries.id, entries.parent_id FROM entries JOIN path ON entries.id = path.parent_id
+                WHERE path.id != ?2)
+            SELECT 1 FROM path WHERE id = ?2""",
+            session_id,
+            entry_id,
+        )
+        return bool(rows)
 
     def state(self, session_id: str) -> tuple[str | None, str, bool]:
         """The session's head and title, and whether it is archived."""
-        rows = self._rows("SELECT head, title, archived FROM sessions WHERE id = ?", session_id)
+        rows = self._db.rows("SELECT head, title, archived FROM sessions WHERE id = ?", session_id)
         if not rows:
             raise NoSession(f"there is no session {session_id!r}")
         head, text, archived = rows[0]
         return head, text, bool(archived)
 
-    def fork(self, session_id: str, at: str | None = None) -> str:
+    def search(self, query: str, limit: int = 20, cwd: str | None = None) -> list[Hit]:
+        """The messages whose text has words that start with all those of ``query``, best first (bm25); only those in
+        sessions of ``cwd``, when it is given."""
+        rows = self._db.rows(
+            """SELECT session_id, entries.id, title, snippet(entry_text, 0, '', '', '…', 16)
+            FROM entry_text JOIN entries ON seq = entry_text.rowid JOIN sessions ON sessions.id = session_id
+            WHERE entry_text MATCH ? AND ? IN (cwd, '') AND keeper IS NULL
+            ORDER BY bm25(entry_text), seq DESC LIMIT ?""",
+            terms(query),
+            storable(cwd or ""),
+            limit,
+        )
+        return [Hit(session_id, entry_id, title, " ".join(text.split())) for session_id, entry_id, title, text in rows]
+
+    def ephemeral(self) -> dict[str, str]:
+        """The sessions that go with a process, each with the lease that says that it is there."""
+        return dict(self._db.rows("SELECT id, keeper FROM sessions WHERE keeper IS NOT NULL"))
+
+    def fork(self, session_id: str, at: str | None = None, keeper: str | None = None) -> str:
         """Start a session that shares the entries of this one up to ``at``, a message or a tool call on the way to the
-        head (None: the head), and give its id. A message takes the results of its tool calls along.
+        head (None: the head), and give its id. A message takes the results of its tool calls along. With a ``keeper``
+        it is ephemeral; see ``Store.create_session``.
 
         Raises ``StoreError`` for an entry that is not there.
         """
         head = self.state(session_id)[0]
         entry_id = head if at is None else self._end_of_round(session_id, at)
         fork_id, now = new_id(), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        with self._transaction():
-            self._db.execute(
-                """INSERT INTO sessions (id, title, cwd, provider, model, created_at, updated_at, head, parent_id)
-                SELECT ?, title, cwd, provider, model, ?, ?, ?, id FROM sessions WHERE id = ?""",
-                (fork_id, now, now, entry_id, session_id),
+        with self._db.transaction() as database:
+            database.execute(
+                """INSERT INTO sessions
+                (id, title, cwd, provider, model, created_at, updated_at, head, parent_id, keeper)
+                SELECT ?, title, cwd, provider, model, ?, ?, ?, id, ? FROM sessions WHERE id = ?""",
+                (fork_id, now, now, entry_id, keeper, session_id),
             )
         return fork_id
 
     def _end_of_round(self, session_id: str, at: str) -> str:
         """The entry with the message ``at``, or the latest tool call of that id, and with what answers its calls."""
-        rows = self._rows(
-            """WITH RECURSIVE path (id, parent_id, depth) AS (
-                SELECT entries.id, entries.parent_id, 0 FROM entries JOIN sessions ON entries.id = head
-                WHERE sessions.id = ?
-                UNION ALL
-                SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id)
-            SELECT id, body FROM path JOIN entries USING (id) WHERE kind = 'message' ORDER BY depth DESC""",
-            session_id,
+        rows = self._db.rows(
+            f"{_WAY_TO_HEAD} AND (id = ? OR instr(body, ?)) ORDER BY depth", session_id, storable(at), storable(at)
         )
-        named = [number for number, (entry_id, body) in enumerate(rows) if entry_id == at or _calls(body, at)]
-        if not named:
+        found = next(((depth, entry_id) for depth, entry_id, body in rows if entry_id == at or _calls(body, at)), None)
+        if found is None:
             raise StoreError(f"the session has no item {at!r}: marvin/session/load shows them")
-        number = named[-1]
-        following = rows[number + 1 :][:1]
-        is_answered = any(transcript.decode(body).role == "tool" for _, body in following)
-        return rows[number + 1 if is_answered else number][0]
+        depth, entry_id = found
+        rows = self._db.rows(f"{_WAY_TO_HEAD} AND depth < ? ORDER BY depth DESC LIMIT 1", session_id, depth)
+        return next((answer for _, answer, body in rows if transcript.decode(body).role == "tool"), entry_id)
 
     def rename(self, session_id: str, text: str) -> None:
         """Give the session a title."""
@@ -126,9 +169,9 @@ class Catalogue:
 
     def delete(self, session_id: str) -> None:
         """Remove the session with all that is known of it. Sessions that came from it stay, with what they share."""
-        with self._transaction():
-            self._db.execute(_HAND_OVER, {"session": session_id})
-            self._db.execute(
+        with self._db.transaction() as database:
+            database.execute(_HAND_OVER, {"session": session_id})
+            database.execute(
                 "UPDATE sessions SET parent_id = (SELECT parent_id FROM sessions WHERE id = ?) WHERE parent_id = ?",
                 (session_id, session_id),
             )
@@ -142,11 +185,11 @@ class Catalogue:
                 "DELETE FROM entries WHERE session_id = ?",
                 "DELETE FROM sessions WHERE id = ?",
             ):
-                self._db.execute(statement, (session_id,))
+                database.execute(statement, (session_id,))
 
     def _change(self, statement: str, value: object, session_id: str) -> None:
-        with self._transaction():
-            self._db.execute(statement, (value, session_id))
+        with self._db.transaction() as database:
+            database.execute(statement, (value, session_id))
 
 
 def _calls(body: str, call_id: str) -> bool:
@@ -156,5 +199,11 @@ def _calls(body: str, call_id: str) -> bool:
 
 def title(text: str) -> str:
     """``text`` as one short line."""
-    line = " ".join(transcript.storable(text[:1000]).replace("\0", " ").split())
+    line = " ".join(storable(text[:1000]).replace("\0", " ").split())
     return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH - 1].rstrip()}…"
+
+
+def terms(query: str) -> str:
+    """An FTS5 query for all that a person typed, each word as a start of one; quoted, so that nothing is syntax."""
+    words = storable(query).replace("\0", " ").replace('"', " ").split()
+    return " ".join(f'"{word}"*' for word in words) or '""'

@@ -49,7 +49,7 @@ class OpenSession(Struct, frozen=True):
 
     ``go_on_with`` lets other settings hold: ``mode`` from the next tool call on, ``thinking`` from the next turn on,
     nothing else of them; and the choice, where one is given, answers from the next turn on. With mode plan, open
-    questions are denied.
+    questions are denied, and nothing is made of a patch that waits for its review.
     ``warnings`` are lines for the person about tools and rules that were left out.
     """
 
@@ -141,6 +141,7 @@ def open_session(
             ledger.go_on_with(changed, answering)
         if changed.mode == "plan":
             permissions.deny_all("mode plan")
+            patches().reject_reviews("mode plan")
 
     async def before_turn(emit: Callable[[Event], None]) -> bool:
         goes_on = await trust.settle(emit)
@@ -157,7 +158,7 @@ def open_session(
     async def execute(prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]) -> ToolOutput:
         if prepared.entry.effect == "read":
             return await registry.execute(prepared, context)
-        return await recorder().run(prepared, context, session.turn_id or "", emit)
+        return await recorder().run(prepared, context, session.running or "", emit)
 
     loop = asyncio.get_running_loop() if editor else None
 

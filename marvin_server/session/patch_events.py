@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from marvin_server.edits.hunks import FileChange, whole
+from marvin_server.edits.lines import alike
 from marvin_server.edits.merge import merge
 from marvin_server.events import Edit, Hunk, Patch
 from marvin_server.workspace.confine import Root
@@ -22,6 +23,8 @@ def as_made(change: FileChange, text: str | None) -> FileChange:
     """``change`` in a document that has become ``text``, which holds what else was written there meanwhile."""
     if text is None or text == change.new or change.old is None or change.new is None:
         return change
+    if alike(text, change.new):
+        return replace(change, new=text, hunks=whole(change.path, change.old, text))
     before = merge(change.new, text, change.old)
     hunks = whole(change.path, before.text, text)
     if before.conflicts or {hunk.id for hunk in hunks} != {hunk.id for hunk in change.hunks}:

@@ -1,8 +1,8 @@
 """The patches of a session: put before the person, made, kept for review, and taken back hunk by hunk."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Literal
 
 from msgspec import Struct
@@ -16,27 +16,30 @@ from marvin_server.events import Event, Patch, PatchApplied, PatchProposed, Patc
 from marvin_server.messages import new_id
 from marvin_server.session.kept_patch import KeptPatch
 from marvin_server.session.patch_events import as_made, diffs, patch_of
+from marvin_server.session.patch_step import PatchStep
 from marvin_server.session.reviews import Resolution, Review, reasons
 from marvin_server.tools.base import Applied
 from marvin_server.workspace.changes import Change
+from marvin_server.workspace.checkpoint_objects import Objects
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.names import printable
-from marvin_server.workspace.undisturbed import undisturbed
+from marvin_server.workspace.undisturbed import Stoppable, undisturbed
 from marvin_server.workspace.workspace import Workspace
 
 _MOST_KEPT = 200
+_LARGEST_KEPT = 20_000_000  # characters, of all that are kept together
 
 
 class EditingCall(Struct, frozen=True):
-    """A tool call that may make patches. ``begin`` is awaited before something is changed; ``edited`` is told each
-    change that was made in the editor."""
+    """A tool call that may make patches. Each is made within ``patch``, which keeps in ``objects`` what it makes of the
+    files."""
 
     id: str
     title: str
     turn_id: str
     emit: Callable[[Event], None]
-    begin: Callable[[], Awaitable[None]]
-    edited: Callable[[FileChange], None]
+    patch: Callable[[], AbstractAsyncContextManager[PatchStep]]
+    objects: Objects
 
 
 class Settled(Struct, frozen=True):
@@ -88,12 +91,11 @@ class Patches:
         call = self._call
         if call is None:
             raise ToolError("Files are changed by tools with the effect edit, and only while they run.")
-        patch_id = new_id()
+        patch_id, changing = new_id(), Stoppable()
         if not self._reviews_first():
-            made = await undisturbed(self._made(patch_id, call, workspace, changes, documents))
-            if self._can_review:
-                self._keep(KeptPatch(self._patch(patch_id, call, workspace, made), call.turn_id, workspace, made))
-            return Applied(made)
+            is_reviewed = not self._can_review
+            made = self._made(patch_id, call, workspace, changes, documents, changing=changing, is_reviewed=is_reviewed)
+            return Applied(await undisturbed(made, changing.stop))
         review = Review(self._patch(patch_id, call, workspace, changes))
         try:
             wanted = await self._reviewed(review, call, changes)
@@ -102,7 +104,11 @@ class Patches:
                 raise Rejected("\n".join(["The person rejected this change; nothing was done.", *notes]))
             now = [_as_it_is_now(workspace, change, documents.get(change.path)) for change in wanted]
             read = {change.path: document for change, document in now if document is not None}
-            made = await undisturbed(self._made(patch_id, call, workspace, [change for change, _ in now], read))
+            wanted = [change for change, _ in now]
+            made = await undisturbed(
+                self._made(patch_id, call, workspace, wanted, read, changing=changing, is_reviewed=True),
+                changing.stop,
+            )
             review.finish()
         except BaseException as error:
             review.finish(str(error) or "the call was cancelled")
@@ -129,6 +135,11 @@ class Patches:
             if not kept.pending:
                 self._settle(patch_id)
             return Settled(resolution, event, told)
+
+    def reject_reviews(self, by: str) -> None:
+        """Let nothing be made of the patches that wait for their review; ``by`` says why."""
+        for review in self._reviews.values():
+            review.reject(by)
 
     def undone(self, turn_id: str, paths: Collection[str]) -> list[PatchResolved]:
         """Take note that what the turn did to the files at ``paths`` was undone: nothing of it is to be reviewed."""
@@ -160,28 +171,47 @@ class Patches:
         workspace: Workspace,
         changes: Sequence[FileChange],
         documents: Mapping[str, Document],
+        *,
+        changing: Stoppable,
+        is_reviewed: bool,
     ) -> tuple[FileChange, ...]:
-        await call.begin()
         wanted = [
             Change(change.path, documents.get(change.path), change.new, change.move_to, change.executable)
             for change in changes
         ]
-        done = await workspace.change(f"Marvin: {call.title}", wanted)
-        for change, one in zip(changes, done, strict=True):
-            if one.in_editor:
-                call.edited(change)
-        made = tuple(as_made(change, one.text) for change, one in zip(changes, done, strict=True))
-        call.emit(PatchApplied(self._patch(patch_id, call, workspace, made)))
+        async with call.patch() as step:
+            await step.begin(changes)
+            try:
+                done = await changing.run(workspace.change(f"Marvin: {call.title}", wanted))
+            except BaseException:
+                await step.failed()
+                raise
+            made = tuple(as_made(change, one.text) for change, one in zip(changes, done, strict=True))
+            files = await step.made(made, done)
+        patch = self._patch(patch_id, call, workspace, made)
+        dropped: list[PatchResolved] = []
+        if not is_reviewed:
+            dropped = self._keep(
+                KeptPatch(patch, call.turn_id, workspace, [*zip(made, files, strict=True)], call.objects)
+            )
+        for event in (PatchApplied(patch), *dropped):
+            call.emit(event)
         return made
 
     def _patch(self, patch_id: str, call: EditingCall, workspace: Workspace, changes: Sequence[FileChange]) -> Patch:
         return patch_of(Patch(patch_id, call.title, (), call.id), workspace.root, changes, self._shown)
 
-    def _keep(self, kept: KeptPatch) -> None:
+    def _keep(self, kept: KeptPatch) -> list[PatchResolved]:
+        """Let the patch wait for its review. Of more, or larger ones, than may wait, the oldest count as kept: give the
+        events that say so."""
+        dropped: list[PatchResolved] = []
         if kept.pending:
             self._kept[kept.patch.id] = kept
-        if len(self._kept) > _MOST_KEPT:
-            self._settle(next(iter(self._kept)))
+        while len(self._kept) > _MOST_KEPT or sum(each.size for each in self._kept.values()) > _LARGEST_KEPT:
+            oldest = next(iter(self._kept))
+            dropped.append(self._kept[oldest].let_be("limit"))
+            self._settle(oldest)
+        return dropped
 
     def _settle(self, patch_id: str) -> None:
         del self._kept[patch_id]

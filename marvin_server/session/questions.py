@@ -4,18 +4,17 @@ import asyncio
 import hashlib
 import json
 import logging
-import sqlite3
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 from msgspec import Struct
 
 from marvin_server.agent.permissions import Answer
-from marvin_server.errors import StoreError, UsageError
+from marvin_server.errors import NotOffered, StoreError
 from marvin_server.events import Decision, Permission
+from marvin_server.session.database import Database
 from marvin_server.session.lease import Leases
 from marvin_server.session.transcript import storable
 
@@ -32,30 +31,22 @@ class Question(Struct, frozen=True):
 
 
 class Questions:
-    """The table of open questions in the database ``connection``; ``Store`` says how it is read and written.
+    """The table of open questions in ``database``.
 
     A question counts while the process that put it holds the session's lease. Its row never changes but for the one
     answer that it gets, and that names the digest of what was shown.
     """
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        rows: Callable[..., list[Any]],
-        transaction: Callable[[], AbstractContextManager[None]],
-        leases: Leases,
-    ) -> None:
-        self._db = connection
-        self._rows = rows
-        self._transaction = transaction
+    def __init__(self, database: Database, leases: Leases) -> None:
+        self._db = database
         self._leases = leases
 
     def put(self, session_id: str, permission: Permission) -> str:
         """Keep an open question, and give the digest of it."""
         text = storable(json.dumps(msgspec.to_builtins(permission), ensure_ascii=False))
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        with self._transaction():
-            self._db.execute(
+        with self._db.transaction() as database:
+            database.execute(
                 "INSERT INTO questions (id, session_id, at, permission) VALUES (?, ?, ?, ?)",
                 (permission.id, session_id, now, text),
             )
@@ -63,18 +54,18 @@ class Questions:
 
     def claim(self, question_id: str) -> bool:
         """Let no other process answer any more; False when one has."""
-        with self._transaction():
-            removed = self._db.execute("DELETE FROM questions WHERE id = ? AND decision IS NULL", (question_id,))
+        with self._db.transaction() as database:
+            removed = database.execute("DELETE FROM questions WHERE id = ? AND decision IS NULL", (question_id,))
         return removed.rowcount == 1
 
     def withdraw(self, question_id: str) -> None:
         """Forget the question, answered or not."""
-        with self._transaction():
-            self._db.execute("DELETE FROM questions WHERE id = ?", (question_id,))
+        with self._db.transaction() as database:
+            database.execute("DELETE FROM questions WHERE id = ?", (question_id,))
 
     def answers(self, session_id: str) -> dict[str, tuple[Answer, str]]:
         """What other processes have answered, by the questions' ids, and the digest of what they had shown."""
-        rows = self._rows(
+        rows = self._db.rows(
             """SELECT id, decision, decided_by, command, note, shown FROM questions
             WHERE session_id = ? AND decision IS NOT NULL""",
             session_id,
@@ -86,7 +77,7 @@ class Questions:
 
     def open(self, session_id: str | None = None) -> list[Question]:
         """The questions without an answer, the oldest first, of one session or of all."""
-        rows = self._rows(
+        rows = self._db.rows(
             """SELECT session_id, at, permission FROM questions WHERE decision IS NULL AND ? IN (session_id, '')
             ORDER BY at, id""",
             session_id or "",
@@ -104,17 +95,19 @@ class Questions:
         self, question_id: str, decision: Decision, by: str, command: str | None = None, note: str | None = None
     ) -> bool:
         """Answer a question of whichever process, as its row shows it; False when it is settled already or nobody
-        waits for the answer any more. Raises ``UsageError`` for a decision that the question does not take."""
-        rows = self._rows("SELECT session_id, permission FROM questions WHERE id = ? AND decision IS NULL", question_id)
+        waits for the answer any more. Raises ``NotOffered`` for a decision that the question does not take."""
+        rows = self._db.rows(
+            "SELECT session_id, permission FROM questions WHERE id = ? AND decision IS NULL", question_id
+        )
         if not rows or not self._is_at_work(rows[0][0]):
             return False
         permission = _read(rows[0][1])
         if permission is None:
             return False
         if decision not in permission.options:
-            raise UsageError(f"this question takes {', '.join(permission.options)}, not {decision}")
-        with self._transaction():
-            changed = self._db.execute(
+            raise NotOffered(decision, permission.options)
+        with self._db.transaction() as database:
+            changed = database.execute(
                 """UPDATE questions SET decision = ?, decided_by = ?, command = ?, note = ?, shown = ?
                 WHERE id = ? AND decision IS NULL""",
                 (
@@ -134,9 +127,9 @@ class Questions:
     def _clean(self, session_id: str) -> None:
         """Forget the questions of a process that is gone. A new owner writes its own after it has the lease, so that
         within a transaction the lease says whose rows these are."""
-        with self._transaction():
+        with self._db.transaction() as database:
             if not self._is_at_work(session_id):
-                self._db.execute("DELETE FROM questions WHERE session_id = ?", (session_id,))
+                database.execute("DELETE FROM questions WHERE session_id = ?", (session_id,))
 
 
 class Board:

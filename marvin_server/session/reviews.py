@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from marvin_server.errors import PatchSettled
 from marvin_server.events import Patch, PatchResolved, Rejection
 
 
@@ -52,6 +53,11 @@ class Decisions:
         decided = {*kept, *(each.hunk_id for each in rejected)}
         self.open = [name for name in self.open if name not in decided]
 
+    def reject_rest(self, reason: str | None) -> None:
+        """Keep nothing: what is open, and what was kept, is rejected."""
+        self.rejected += [Rejection(name, reason) for name in (*self.kept, *self.open)]
+        self.kept, self.open = [], []
+
     def _has(self, name: str) -> bool:
         return name in self.open
 
@@ -67,6 +73,7 @@ class Review:
         self._decided = asyncio.Event()
         self._outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._wanted = False
+        self._is_over = False
 
     @property
     def pending(self) -> list[str]:
@@ -91,11 +98,19 @@ class Review:
         try:
             await self._decided.wait()
         finally:
+            self._is_over = True
             if not self._decided.is_set():
-                left = [Rejection(name) for name in (*self._decisions.kept, *self._decisions.open)]
-                self._decisions = Decisions(())
-                self._decisions.rejected = left
+                self._decisions.reject_rest(None)
                 self.finish("the call was cancelled; nothing was changed")
+
+    def reject(self, by: str) -> None:
+        """Let nothing of it be wanted, whatever was accepted so far; ``by`` says why. A review that ``decided`` has
+        given out stays as it is."""
+        if not self._is_over:
+            self._decisions.reject_rest(by)
+            self.by = by
+            self._wanted = False
+            self._decided.set()
 
     def finish(self, problem: str | None = None) -> None:
         """Tell whoever decided last how it went: ``problem`` says why nothing was changed."""
@@ -105,7 +120,9 @@ class Review:
     async def settle(
         self, accept: Collection[str] | Literal["all"], reject: Sequence[Rejection], by: str
     ) -> Resolution:
-        """Take a decision. The last one waits until it is carried out."""
+        """Take a decision. The last one waits until it is carried out; any after it raises ``PatchSettled``."""
+        if self._decided.is_set():
+            raise PatchSettled("every hunk of this patch is decided on already")
         kept, rejected, failed = self._decisions.split(accept, reject)
         self._decisions.settle(kept, rejected)
         names = (*kept, *(each.hunk_id for each in rejected))

@@ -1,4 +1,4 @@
-"""Commands work on the disk: open files are saved before one runs, and looked at again after it."""
+"""Commands work on the disk: open files, which the gate has had saved, are looked at again after one."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,16 +10,11 @@ from marvin_server.workspace.undisturbed import undisturbed
 from marvin_server.workspace.workspace import Workspace
 
 
-async def with_saved_files(
+async def with_news(
     workspace: Workspace, run: Callable[[], Awaitable[ToolOutput]], emit: Callable[[Event], None]
 ) -> ToolOutput:
-    """The output of ``run``, which sees the open files of which all unsaved changes are Marvin's.
-
-    What could not be saved is told to the person; which files with unsaved changes have changed on disk meanwhile, also
-    to the model.
-    """
-    for line in await workspace.save():
-        emit(Notice("warning", line))
+    """The output of ``run``. Which open files with unsaved changes have changed on disk, as it shows before or after
+    it, is told to the person and the model."""
     lines: tuple[str, ...] = ()
     try:
         output = await run()

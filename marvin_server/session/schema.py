@@ -1,8 +1,10 @@
 """The tables of the store, and how a file of an older Marvin comes to have them."""
 
-from marvin_server.session import steps
-
-VERSION = 5
+VERSION = 6
+# See steps.py.
+_STEPS = """CREATE TABLE checkpoints (
+    id INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), turn_id TEXT NOT NULL,
+    kind TEXT NOT NULL, root TEXT NOT NULL, before TEXT NOT NULL, after TEXT, at TEXT NOT NULL)"""
 # See questions.py.
 _QUESTIONS = """CREATE TABLE questions (
     id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), at TEXT NOT NULL, permission TEXT NOT NULL,
@@ -17,11 +19,12 @@ _REFERENCES = (
     "CREATE INDEX sessions_by_head ON sessions (head)",
 )
 TABLES = (
+    # keeper is the lease of the process that an ephemeral session goes with.
     """CREATE TABLE sessions (
         id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
         created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
         head TEXT REFERENCES entries (id), parent_id TEXT REFERENCES sessions (id),
-        archived INTEGER NOT NULL DEFAULT 0)""",
+        archived INTEGER NOT NULL DEFAULT 0, keeper TEXT)""",
     "CREATE INDEX sessions_by_update ON sessions (updated_at, id)",
     # kind is "message"; whoever reads leaves out the kinds that they do not know.
     """CREATE TABLE entries (
@@ -33,7 +36,7 @@ TABLES = (
         session_id TEXT NOT NULL REFERENCES sessions (id), provider TEXT NOT NULL, model TEXT NOT NULL,
         input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
         cost REAL, at TEXT NOT NULL, saved REAL)""",
-    steps.TABLE,
+    _STEPS,
     _QUESTIONS,
     _DRAFTS,
     # The row ids are those of entries.
@@ -43,7 +46,8 @@ TABLES = (
 # From each version to the next.
 UPGRADES = (
     ("ALTER TABLE usage ADD COLUMN saved REAL",),
-    (steps.TABLE,),
+    (_STEPS,),
     ("ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",),
     (_QUESTIONS, _DRAFTS, *_REFERENCES),
+    ("ALTER TABLE sessions ADD COLUMN keeper TEXT",),
 )

@@ -1,19 +1,15 @@
 """What turns have changed in workspaces, step by step, in the store."""
 
-import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from marvin_server.session.database import Database
+
 StepKind = Literal["edit", "command", "undo", "redo"]
 
-TABLE = """CREATE TABLE checkpoints (
-    id INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), turn_id TEXT NOT NULL,
-    kind TEXT NOT NULL, root TEXT NOT NULL, before TEXT NOT NULL, after TEXT, at TEXT NOT NULL)"""
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
@@ -39,22 +35,15 @@ class KeptStep(Step, frozen=True, kw_only=True):
 
 
 class Steps:
-    """The table of steps in the database ``connection``; ``Store`` says how it is read and written."""
+    """The table of steps in ``database``."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        rows: Callable[..., list[Any]],
-        transaction: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._db = connection
-        self._rows = rows
-        self._transaction = transaction
+    def __init__(self, database: Database) -> None:
+        self._db = database
 
     def begin(self, step: Step) -> int:
         """Keep that this is done, and give the step's id."""
-        with self._transaction():
-            inserted = self._db.execute(
+        with self._db.transaction() as database:
+            inserted = database.execute(
                 """INSERT INTO checkpoints (session_id, turn_id, kind, root, before, after, at)
                 VALUES (?, ?, ?, ?, ?, ?, ?)""",
                 (*astuple(step), datetime.now(UTC).strftime(_TIME)),
@@ -63,13 +52,13 @@ class Steps:
 
     def end(self, step_id: int, after: str) -> None:
         """Keep what a step has led to; one that has changed nothing is forgotten."""
-        with self._transaction():
-            self._db.execute("UPDATE checkpoints SET after = ? WHERE id = ?", (after, step_id))
-            self._db.execute("DELETE FROM checkpoints WHERE id = ? AND before = after", (step_id,))
+        with self._db.transaction() as database:
+            database.execute("UPDATE checkpoints SET after = ? WHERE id = ?", (after, step_id))
+            database.execute("DELETE FROM checkpoints WHERE id = ? AND before = after", (step_id,))
 
     def all(self, *, session_id: str | None = None, root: str | None = None) -> list[KeptStep]:
         """The steps in their order: those of one session or of all, in one workspace or in all."""
-        rows = self._rows(
+        rows = self._db.rows(
             """SELECT id, session_id, turn_id, kind, root, before, after FROM checkpoints
             WHERE ? IN (session_id, '') AND ? IN (root, '') ORDER BY id""",
             session_id or "",
@@ -80,8 +69,8 @@ class Steps:
     def forget(self, root: str, *, days: int, most: int) -> None:
         """Drop the steps in a workspace that are older than ``days``, and all but the newest ``most``."""
         oldest = (datetime.now(UTC) - timedelta(days=days)).strftime(_TIME)
-        with self._transaction():
-            self._db.execute(
+        with self._db.transaction() as database:
+            database.execute(
                 """DELETE FROM checkpoints WHERE root = ? AND (at < ? OR id NOT IN
                 (SELECT id FROM checkpoints WHERE root = ? ORDER BY id DESC LIMIT ?))""",
                 (root, oldest, root, most),

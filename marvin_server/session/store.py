@@ -1,14 +1,10 @@
 """Sessions on disk: one SQLite file, in which the entries of a session form a tree and are never rewritten."""
 
 import json
-import os
-import sqlite3
-import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +12,9 @@ from msgspec import Struct, to_builtins
 
 from marvin_server.errors import NoSession, StoreError
 from marvin_server.messages import Charge, Message, Usage, new_id
-from marvin_server.session import catalogue, schema, transcript
+from marvin_server.session import catalogue, transcript
 from marvin_server.session.catalogue import Catalogue
+from marvin_server.session.database import Database
 from marvin_server.session.lease import Leases
 from marvin_server.session.steps import Steps
 from marvin_server.session.transcript import storable
@@ -34,7 +31,6 @@ _RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, hea
             UNION ALL SELECT entries.id, entries.parent_id, session_id
                 FROM entries JOIN path ON entries.id = path.parent_id)
             SELECT count(*) FROM path WHERE owner != sessions.id) END FROM sessions"""
-_BUSY_SECONDS = 5.0
 _SHORTEST_PREFIX = 6
 
 
@@ -56,65 +52,37 @@ class SessionRecord(Struct, frozen=True):
     messages: int
 
 
-class Hit(Struct, frozen=True):
-    """A message that a search has found; ``snippet`` is a line from around the words."""
-
-    session_id: str
-    entry_id: str
-    title: str
-    snippet: str
-
-
 class Store:
-    """The sessions of one profile. What a method has written is durable when it returns.
+    """The sessions of one profile, in ``database``, which says how it may be used and what every method raises.
 
-    Several processes may use one file at the same time. One ``Store`` may be used from any thread, by one at a time.
-    Every method raises ``StoreError`` when the file cannot be used; nothing of the failed call is then in it.
     ``steps`` are the changes to workspaces that can be undone; ``catalogue`` is what front-ends list and change.
     ``leases`` say which process is at work in which session.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path = path
-        self._db = connection
-        self.steps = Steps(connection, self._rows, self._transaction)
-        self.catalogue = Catalogue(connection, self._rows, self._transaction)
-        self.leases = Leases(path.with_name(f"{path.name}-owners"))
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self.steps = Steps(database)
+        self.catalogue = Catalogue(database)
+        self.leases = Leases(database.path.with_name(f"{database.path.name}-owners"))
 
     @cached_property
     def questions(self) -> "Questions":
         """The questions that are open, in whichever process."""
         from marvin_server.session.questions import Questions
 
-        return Questions(self._db, self._rows, self._transaction, self.leases)
+        return Questions(self._db, self.leases)
 
     @cached_property
     def drafts(self) -> "Drafts":
         """The prompts that wait for their turn, and those that were left behind."""
         from marvin_server.session.drafts import Drafts
 
-        return Drafts(self._db, self._rows, self._transaction, self.leases)
+        return Drafts(self._db, self.leases)
 
     @classmethod
     def open(cls, path: Path) -> "Store":
-        """Open the file, and make it (mode 0600, missing folders 0700) when there is none."""
-        try:
-            for folder in (folder for folder in reversed(path.parents) if not folder.exists()):
-                folder.mkdir(0o700, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except OSError as error:
-            raise StoreError(f"{path} cannot be made ({error.strerror}); sessions are kept there") from None
-        with _reported(path):
-            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        store = cls(path, connection)
-        try:
-            with _reported(path):
-                store._prepare()
-        except BaseException:
-            connection.close()
-            raise
-        return store
+        """The store in the file ``path``, which is made when there is none."""
+        return cls(Database.open(path))
 
     def close(self) -> None:
         """Let go of the file and of the sessions that were owned. What was written stays written without it."""
@@ -124,7 +92,7 @@ class Store:
     @contextmanager
     def beside(self) -> "Generator[Store]":
         """The same file by a connection of its own, to be read in another thread while this one goes on."""
-        other = Store.open(self._path)
+        other = Store.open(self._db.path)
         try:
             yield other
         finally:
@@ -132,7 +100,7 @@ class Store:
 
     def changes(self) -> int:
         """A number that is another one after another connection has written; it takes microseconds."""
-        return self._rows("PRAGMA data_version")[0][0]
+        return self._db.rows("PRAGMA data_version")[0][0]
 
     def own(self, session_id: str) -> str | None:
         """Make this caller the only one, in all processes, that adds to the session, and give its head.
@@ -141,9 +109,9 @@ class Store:
         """
         self.leases.take(session_id)
         try:
-            if self._rows("SELECT 1 FROM questions WHERE session_id = ?", session_id):
-                with self._transaction():
-                    self._db.execute("DELETE FROM questions WHERE session_id = ?", (session_id,))
+            if self._db.rows("SELECT 1 FROM questions WHERE session_id = ?", session_id):
+                with self._db.transaction() as database:
+                    database.execute("DELETE FROM questions WHERE session_id = ?", (session_id,))
             return self._one("SELECT head FROM sessions WHERE id = ?", session_id)
         except StoreError:
             self.leases.give_back(session_id)
@@ -154,14 +122,22 @@ class Store:
         self.leases.give_back(session_id)
 
     def create_session(
-        self, cwd: str, provider: str, model: str, title: str = "", parent_id: str | None = None
+        self,
+        cwd: str,
+        provider: str,
+        model: str,
+        title: str = "",
+        parent_id: str | None = None,
+        *,
+        keeper: str | None = None,
     ) -> SessionRecord:
-        """Start an empty session; without a ``title`` its first prompt becomes that. ``parent_id`` is a session's."""
+        """Start an empty session; without a ``title`` its first prompt becomes that. ``parent_id`` is a session's;
+        with a ``keeper``, a lease, it is ephemeral: in no list, and of no use once nobody holds that."""
         session_id, now = new_id(), _now()
         names = (storable(cwd), storable(provider), storable(model))
         row = (session_id, catalogue.title(title), *names, now, now, None, parent_id)
-        with self._transaction():
-            self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", row)
+        with self._db.transaction() as database:
+            database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", (*row, keeper))
         return SessionRecord(*row, messages=0)
 
     def append(self, session_id: str, message: Message, parent_id: str | None) -> None:
@@ -175,15 +151,15 @@ class Store:
         parent_id = parent_id and parent_id.removesuffix(transcript.MADE_UP)
         text = storable(message.text).replace("\0", " ")
         body = transcript.encode(message)
-        with self._transaction():
-            inserted = self._db.execute(
+        with self._db.transaction() as database:
+            inserted = database.execute(
                 "INSERT INTO entries (id, session_id, parent_id, kind, at, body) VALUES (?, ?, ?, 'message', ?, ?)",
                 (message.id, session_id, parent_id, now, body),
             )
             if text:
-                self._db.execute("INSERT INTO entry_text (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
-            self._db.execute("DELETE FROM drafts WHERE id = ?", (message.id,))
-            self._db.execute(
+                database.execute("INSERT INTO entry_text (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
+            database.execute("DELETE FROM drafts WHERE id = ?", (message.id,))
+            database.execute(
                 """UPDATE sessions SET head = ?, updated_at = ?, title = iif(title = '', ?, title),
                 provider = coalesce(?, provider), model = coalesce(?, model) WHERE id = ?""",
                 (
@@ -203,7 +179,7 @@ class Store:
         made up for the reader and not stored.
         """
         head = head or self._one("SELECT head FROM sessions WHERE id = ?", session_id)
-        rows = self._rows(
+        rows = self._db.rows(
             """WITH RECURSIVE path (id, parent_id, depth) AS (
                 SELECT id, parent_id, 0 FROM entries WHERE id = ?
                 UNION ALL
@@ -212,7 +188,7 @@ class Store:
             head,
         )
         if head and not rows:
-            raise StoreError(f"{self._path} has no entry {head}")
+            raise StoreError(f"{self._db.path} has no entry {head}")
         return transcript.answered([self._message(entry_id, body) for entry_id, body in rows])
 
     def sessions(
@@ -228,7 +204,7 @@ class Store:
 
         ``before`` is the last one's time of change and id on the page before; ``archived`` ones can be left out.
         """
-        conditions, values = ["1"], list[str]()
+        conditions, values = ["keeper IS NULL"], list[str]()
         if cwd is not None:
             conditions.append("cwd = ?")
             values.append(storable(cwd))
@@ -242,8 +218,8 @@ class Store:
                 """(instr(lower(title), lower(?)) OR id IN (SELECT session_id FROM entries
                 WHERE seq IN (SELECT rowid FROM entry_text WHERE entry_text MATCH ?)))"""
             )
-            values += [storable(query), _terms(query)]
-        rows = self._rows(
+            values += [storable(query), catalogue.terms(query)]
+        rows = self._db.rows(
             f"{_RECORD} WHERE {' AND '.join(conditions)} ORDER BY updated_at DESC, id DESC LIMIT ?",
             *values,
             limit,
@@ -258,7 +234,7 @@ class Store:
         """The session with this id, or with the only id that starts so; a prefix has six characters at least."""
         if len(prefix) < _SHORTEST_PREFIX:
             raise NoSession(f"{prefix!r} is too short for a session: give {_SHORTEST_PREFIX} characters of its id")
-        rows = self._rows(f"{_RECORD} WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 6", len(prefix), storable(prefix))
+        rows = self._db.rows(f"{_RECORD} WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 6", len(prefix), storable(prefix))
         if not rows:
             raise NoSession(f"there is no session {prefix!r}: `marvin sessions list` shows them")
         if len(rows) > 1:
@@ -266,31 +242,18 @@ class Store:
             raise StoreError(f"{prefix!r} is the start of several sessions: {listed}{'; …' if rows[5:] else ''}")
         return SessionRecord(*rows[0])
 
-    def search(self, query: str, limit: int = 20, cwd: str | None = None) -> list[Hit]:
-        """The messages whose text has words that start with all those of ``query``, best first (bm25); only those in
-        sessions of ``cwd``, when it is given."""
-        rows = self._rows(
-            """SELECT session_id, entries.id, title, snippet(entry_text, 0, '', '', '…', 16)
-            FROM entry_text JOIN entries ON seq = entry_text.rowid JOIN sessions ON sessions.id = session_id
-            WHERE entry_text MATCH ? AND ? IN (cwd, '') ORDER BY bm25(entry_text), seq DESC LIMIT ?""",
-            _terms(query),
-            storable(cwd or ""),
-            limit,
-        )
-        return [Hit(session_id, entry_id, title, " ".join(text.split())) for session_id, entry_id, title, text in rows]
-
     def record_usage(self, session_id: str, provider: str, model: str, usage: Usage, charge: Charge) -> None:
         """Keep what one model request took."""
         tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
-        with self._transaction():
-            self._db.execute(
+        with self._db.transaction() as database:
+            database.execute(
                 "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (session_id, provider, model, *tokens, charge.cost, _now(), charge.saved),
             )
 
     def usage(self, session_id: str | None = None) -> list[ModelUsage]:
         """What each model has used, in one session or in all of them."""
-        rows = self._rows(
+        rows = self._db.rows(
             """SELECT provider, model, count(*), sum(input), sum(output), sum(cache_read), sum(cache_write),
             total(cost), count(*) - count(cost), total(saved) FROM usage WHERE ? IN (session_id, '')
             GROUP BY provider, model ORDER BY min(rowid)""",
@@ -307,7 +270,7 @@ class Store:
         ``session_id`` may be the start of one, as for ``find``.
         """
         record = self.find(session_id)
-        rows = self._rows(
+        rows = self._db.rows(
             """WITH RECURSIVE whole (id, parent_id) AS (
                 SELECT id, parent_id FROM entries WHERE session_id = ?
                 UNION SELECT id, parent_id FROM entries WHERE id = ?
@@ -323,54 +286,8 @@ class Store:
         usage = [to_builtins(row) for row in self.usage(record.id)]
         return {"session": to_builtins(record), "entries": entries, "usage": usage}
 
-    def _prepare(self) -> None:
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute("PRAGMA foreign_keys = ON")
-        version = self._version()
-        if version == 0:
-            self._create()
-        elif version < schema.VERSION:
-            self._upgrade()
-        elif version > schema.VERSION:
-            raise StoreError(f"{self._path} was made by a newer Marvin: update Marvin to use it")
-
-    def _create(self) -> None:
-        # SQLite does not wait for the lock that changes the journal's mode, so that two creators need this loop.
-        deadline = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.002)
-        with self._transaction():
-            if self._version() == 0:
-                for statement in schema.TABLES:
-                    self._db.execute(statement)
-
-    def _upgrade(self) -> None:
-        with self._transaction():
-            for statement in chain(*schema.UPGRADES[self._version() - 1 :]):
-                self._db.execute(statement)
-            self._db.execute(f"PRAGMA user_version = {schema.VERSION}")
-
-    def _version(self) -> int:
-        return self._db.execute("PRAGMA user_version").fetchone()[0]
-
-    @contextmanager
-    def _transaction(self) -> Generator[None]:
-        with _reported(self._path), self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield
-
-    def _rows(self, query: str, *values: object) -> list[Any]:
-        with _reported(self._path):
-            return self._db.execute(query, values).fetchall()
-
     def _one(self, query: str, session_id: str) -> Any:
-        rows = self._rows(query, session_id)
+        rows = self._db.rows(query, session_id)
         if not rows:
             raise NoSession(f"there is no session {session_id!r}: `marvin sessions list` shows them")
         return rows[0][0]
@@ -379,34 +296,8 @@ class Store:
         try:
             return transcript.decode(body)
         except ValueError as error:
-            raise StoreError(f"{self._path}: entry {entry_id} is not a message that this Marvin can read") from error
-
-
-def _terms(query: str) -> str:
-    """An FTS5 query for all that a person typed, each word as a start of one; quoted, so that nothing is syntax."""
-    words = storable(query).replace("\0", " ").replace('"', " ").split()
-    return " ".join(f'"{word}"*' for word in words) or '""'
+            raise StoreError(f"{self._db.path}: entry {entry_id} is not a message that this Marvin can read") from error
 
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-@contextmanager
-def _reported(path: Path) -> Generator[None]:
-    """Turn SQLite's errors into one line that says what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-                text = f"{path} is damaged: move it aside, with {path.name}-wal beside it, and Marvin starts a new one"
-            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-                text = f"{path} cannot be written ({error}): make room on its disk and try again"
-            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                text = f"{path} is kept busy by another process: try again when that has finished"
-            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-                text = f"{path} cannot be used ({error}): check who may write it and its folder"
-            case _:
-                text = f"{path}: {error}"
-        raise StoreError(text) from error

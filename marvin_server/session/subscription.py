@@ -1,9 +1,12 @@
-"""What a front-end hears of a session: its events, in order, at the pace of the one who reads."""
+"""What front-ends hear of a session: its events, in order, each at the pace of the one who reads."""
 
 import asyncio
 from collections import deque
 
 from marvin_server.events import Event
+
+# A subscriber that comes later is given this many of the latest events at most; the transcript is in the store.
+_KEPT_EVENTS = 256
 
 
 class Subscription:
@@ -45,3 +48,41 @@ class Subscription:
             self._changed.clear()
             await self._changed.wait()
         return self._events.popleft()
+
+
+class Broadcast:
+    """The events of a session, counted by one so that a gap shows, for everybody who has subscribed to them."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+        self._kept: deque[tuple[int, Event]] = deque(maxlen=_KEPT_EVENTS)
+        self._subscriptions: list[Subscription] = []
+        self._closed = False
+
+    def publish(self, event: Event) -> None:
+        """Tell every subscriber; never waits for one."""
+        self._seq += 1
+        self._kept.append((self._seq, event))
+        for subscription in self._subscriptions:
+            subscription.push(self._seq, event)
+
+    def subscribe(self, from_seq: int | None = None) -> Subscription:
+        """All events from now on; with ``from_seq`` also the kept ones from that number on."""
+        backlog = [] if from_seq is None else [kept for kept in self._kept if kept[0] >= from_seq]
+        subscription = Subscription(backlog)
+        if self._closed:
+            subscription.close()
+        else:
+            self._subscriptions.append(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Send it no more events, and let it end."""
+        self._subscriptions.remove(subscription)
+        subscription.close()
+
+    def close(self) -> None:
+        """Let every subscription end."""
+        self._closed = True
+        for subscription in self._subscriptions:
+            subscription.close()

@@ -3,31 +3,25 @@
 import stat
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct
-
 from marvin_server.edits.hunks import FileChange, whole
-from marvin_server.edits.merge import Conflict, merge
 from marvin_server.edits.unified import shown
 from marvin_server.errors import ToolError
-from marvin_server.workspace.checkpoint_files import Found, is_emptied, look_at_document, put, remove_empty
-from marvin_server.workspace.checkpoint_objects import FileState, Objects, state
+from marvin_server.session.file_copy import Contents, Failed, FileCopy
+from marvin_server.workspace.checkpoint_files import is_emptied, look, look_in_editor, put, remove_empty
+from marvin_server.workspace.checkpoint_objects import FileState, Objects
+from marvin_server.workspace.checkpoint_texts import text_of
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.documents import LARGEST
 from marvin_server.workspace.editor import BufferEdit
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.names import printable
-from marvin_server.workspace.open_files import OpenFiles, to_text
+from marvin_server.workspace.open_files import OpenFiles
 
 _UNSAVED = "it has unsaved changes in the editor: save it there, then try again"
-
-
-class Failed(Struct, frozen=True):
-    """A file that was left alone. ``conflicts`` are the places in it as it is now (``ours``) that were changed since,
-    with what would have been put there (``theirs``)."""
-
-    path: str
-    reason: str
-    conflicts: tuple[Conflict, ...] = ()
+_BENEATH = (
+    "its file on disk has the change beneath unsaved changes in the editor: save it there, or read it again from the "
+    "disk, then try again"
+)
 
 
 class TakingBack:
@@ -44,21 +38,19 @@ class TakingBack:
         self._root = root
         self._open_files = open_files
         self._objects = objects
-        self._contents: dict[str, bytes] = {}
-        self._found: dict[str, Found] = {}
-        self._states: dict[str, FileState | None] = {}
-        self._failed: dict[str, Failed] = {}
+        self._contents = Contents(objects)
+        self._files: dict[str, _File] = {}
         for before, after in changes:
             for path, (old, new) in objects.differences(before, after).items():
-                self._fold(path, old, new)
+                self._file(path).take_back(old, new)
+        self._copies = {path: file.settled() for path, file in self._files.items()}
         self._settle_blocked()
-        self._settle_unsaved()
-        changed = [path for path, now in self._states.items() if path not in self._failed and self._was(path) != now]
-        self.paths = sorted(changed, key=lambda path: (self._states[path] is not None, path))
+        changed = [path for path, copy in self._copies.items() if copy.now != copy.was]
+        self.paths = sorted(changed, key=lambda path: (self._becomes(path) is not None, path))
 
     @property
     def failed(self) -> list[Failed]:
-        return [self._failed[path] for path in sorted(self._failed)]
+        return [copy.failed for _, copy in sorted(self._copies.items()) if copy.failed]
 
     def diff(self) -> str:
         """What changes, as a unified diff; bytes that are no text are shown as escapes."""
@@ -68,10 +60,9 @@ class TakingBack:
         """The ids of checkpoints of the files that change, as they were and as they become (once ``apply`` was called:
         have become); None when none does."""
         paths = self.paths
-        for state_id in {each.id for path in paths for each in (self._was(path), self._states[path]) if each}:
-            if state_id in self._contents:
-                self._objects.keep(self._contents[state_id])
-        before, after = ({path: states(path) for path in paths} for states in (self._was, self._states.get))
+        for each in (each for path in paths for each in (self._was(path), self._becomes(path)) if each):
+            self._contents.keep(each.id)
+        before, after = ({path: states(path) for path in paths} for states in (self._was, self._becomes))
         return (self._objects.checkpoint_of(before), self._objects.checkpoint_of(after)) if paths else None
 
     def apply(self, edit: Callable[[Sequence[BufferEdit]], object]) -> list[str]:
@@ -85,105 +76,58 @@ class TakingBack:
                 applied += edits
             except ToolError as error:
                 for path in edits:
-                    self._leave(path, str(error))
+                    self._copies[path].fail(str(error))
         for path in self.paths:
-            if path in edits or path in self._failed:
+            copy = self._copies[path]
+            if path in edits or copy.failed:
                 continue
-            new = self._states[path]
             try:
-                put(self._root, path, self._found[path], new, self._objects)
+                put(self._root, path, copy.found, copy.now, self._objects)
             except ToolError as error:
-                self._leave(path, str(error))
+                copy.fail(str(error))
                 continue
             applied.append(path)
-            if new is None:
+            if copy.now is None:
                 remove_empty(self._root, path.rpartition("/")[0])
         return applied
 
+    def _file(self, path: str) -> "_File":
+        if path not in self._files:
+            found = look(self._root, path, LARGEST)
+            in_editor = look_in_editor(self._root, path, found, self._open_files)
+            on_disk = FileCopy(path, found, self._contents)
+            self._files[path] = _File(on_disk, in_editor and FileCopy(path, in_editor, self._contents))
+        return self._files[path]
+
     def _edit(self, path: str) -> BufferEdit | None:
         """What is to be done to the file in the editor; None for one that is changed on disk, or left alone."""
-        buffer, was, new = self._found[path].buffer, self._was(path), self._states[path]
-        if buffer is None or was is None:
-            return None
-        if new is None or new.mode != was.mode:
+        copy = self._copies[path]
+        buffer, new = copy.found.buffer, copy.now
+        if buffer is None or new is None:
             return None
         try:
-            return BufferEdit(buffer.path, buffer.text, to_text(self._root, path, self._content(new.id), buffer))
+            return BufferEdit(buffer.path, buffer.text, text_of(self._contents.of(new.id), path))
         except ToolError as error:
-            self._leave(path, str(error))
+            copy.fail(str(error))
             return None
 
-    def _leave(self, path: str, reason: str) -> None:
-        self._failed[path] = Failed(path, reason)
-        self._states[path] = self._was(path)
-
     def _was(self, path: str) -> FileState | None:
-        return self._found[path].state
+        return self._copies[path].was
 
-    def _fold(self, path: str, before: FileState | None, after: FileState | None) -> None:
-        """Take back one change of the file at ``path``, on top of what was taken back already."""
-        if path not in self._found:
-            found = self._found[path] = look_at_document(self._root, path, LARGEST, self._open_files)
-            self._states[path] = found.state
-            if found.state is not None:
-                self._contents[found.state.id] = found.content
-            if found.problem and not found.blocked_by:
-                self._failed[path] = Failed(path, found.problem)
-        if path not in self._failed:
-            now = self._states[path]
-            reason = _obstacle(now, before, after)
-            if reason:
-                self._failed[path] = Failed(path, self._found[path].problem or reason)
-            else:
-                self._states[path] = self._three_way(path, now, before, after)
-
-    def _three_way(
-        self, path: str, now: FileState | None, before: FileState | None, after: FileState | None
-    ) -> FileState | None:
-        if now is None or before is None or after is None or after in {now, before}:
-            return before if now == after else now
-        mode = before.mode if now.mode == after.mode else now.mode
-        if after.id in {now.id, before.id} or now.id == before.id:
-            return FileState(mode, before.id if now.id == after.id else now.id)
-        contents = [self._content(each.id) for each in (after, now, before)]
-        if any(b"\0" in content for content in contents):
-            self._failed[path] = Failed(path, "it is binary and was changed since")
-            return now
-        # Latin-1 gives every byte a character, so that lines of any encoding that is like ASCII are compared exactly.
-        merged = merge(*(content.decode("latin-1") for content in contents))
-        if merged.conflicts:
-            places = tuple(_decoded(conflict) for conflict in merged.conflicts)
-            lines = ", ".join(str(place.line) for place in places)
-            self._failed[path] = Failed(path, f"the same lines were changed since (line {lines})", places)
-            return now
-        content = merged.text.encode("latin-1")
-        result = state(content, mode)
-        self._contents[result.id] = content
-        return result
+    def _becomes(self, path: str) -> FileState | None:
+        return self._copies[path].now
 
     def _settle_blocked(self) -> None:
         """A folder or a link that stands in a file's way may go with the rest; else the file is left alone."""
-        gone = frozenset(path for path, now in self._states.items() if now is None and self._was(path) is not None)
-        for path, found in self._found.items():
-            block = found.blocked_by
-            if block and self._states[path] is not None and not is_emptied(self._root, block, gone):
-                self._failed[path] = Failed(path, found.problem or "")
-
-    def _settle_unsaved(self) -> None:
-        """What cannot be done in the editor is done on disk, unless there are unsaved changes."""
-        for path, now in self._states.items():
-            buffer, was = self._found[path].buffer, self._was(path)
-            if buffer and buffer.is_dirty and was and (now is None or now.mode != was.mode):
-                self._failed[path] = Failed(path, _UNSAVED)
-
-    def _content(self, blob: str) -> bytes:
-        if blob not in self._contents:
-            self._contents[blob] = self._objects.content(blob)
-        return self._contents[blob]
+        gone = frozenset(path for path, copy in self._copies.items() if copy.now is None and copy.was is not None)
+        for copy in self._copies.values():
+            block = copy.found.blocked_by
+            if block and copy.now is not None and not is_emptied(self._root, block, gone):
+                copy.fail(copy.found.problem or "")
 
     def _difference(self, path: str) -> str:
-        old, new = self._was(path), self._states[path]
-        texts = [None if each is None else self._content(each.id) for each in (old, new)]
+        old, new = self._was(path), self._becomes(path)
+        texts = [None if each is None else self._contents.of(each.id) for each in (old, new)]
         if any(text and b"\0" in text for text in texts):
             return f"Binary file {printable(path)} {_verb(old, new)}\n"
         before, after = (None if text is None else text.decode("utf-8", "surrogateescape") for text in texts)
@@ -197,28 +141,37 @@ class TakingBack:
         return note + readable(shown(change).diff)
 
 
-def _obstacle(now: FileState | None, before: FileState | None, after: FileState | None) -> str:
-    """Why a change from ``before`` to ``after`` cannot be taken back of the file as it is ``now``; empty when it can,
-    as far as that shows without the contents."""
-    if now in {before, after}:
-        return ""
-    if now is None:
-        return "it was deleted since"
-    if after is None:
-        return "there is another file in its place now"
-    if before is None:
-        return "it was changed since it was made"
-    if any(each.is_link for each in (now, before, after)):
-        return "it was changed since, and is or was a symbolic link"
-    return ""
+class _File:
+    """A file in both places: ``on_disk``, and ``in_editor`` where it is open."""
 
+    def __init__(self, on_disk: FileCopy, in_editor: FileCopy | None) -> None:
+        self._on_disk = on_disk
+        self._in_editor = in_editor
+        self._is_beneath = False
 
-def _decoded(conflict: Conflict) -> Conflict:
-    ours, theirs = (
-        tuple(readable(line.encode("latin-1").decode("utf-8", "surrogateescape")) for line in side)
-        for side in (conflict.ours, conflict.theirs)
-    )
-    return Conflict(conflict.line, ours, theirs)
+    def take_back(self, before: FileState | None, after: FileState | None) -> None:
+        """See ``FileCopy.take_back``. A change that only the disk has lies beneath what the editor has."""
+        disk, editor = self._on_disk, self._in_editor
+        were = disk.now, editor and editor.now
+        for copy in (disk, editor):
+            if copy is not None:
+                copy.take_back(before, after)
+        if editor is not None and editor.failed is None and editor.now == were[1]:
+            self._is_beneath |= disk.now != were[0] or (disk.failed is not None and disk.was is not None)
+
+    def settled(self) -> FileCopy:
+        """The copy in which it is done. What cannot be done in the editor is done on disk, unless there are unsaved
+        changes."""
+        editor = self._in_editor
+        if editor is None or editor.failed is not None or editor.found.buffer is None:
+            return editor or self._on_disk
+        is_for_disk = editor.now is None or (editor.was is not None and editor.now.mode != editor.was.mode)
+        if not is_for_disk and not self._is_beneath:
+            return editor
+        if not editor.found.buffer.is_dirty:
+            return self._on_disk
+        editor.fail(_UNSAVED if is_for_disk else _BENEATH)
+        return editor
 
 
 def _verb(old: FileState | None, new: FileState | None) -> str:

@@ -72,5 +72,5 @@ class SessionToolbox:
         """What was said in sessions of this workspace, the best fit first; never in those of another one."""
         return [
             f"session {hit.session_id} ({hit.title or 'untitled'}): {hit.snippet}"
-            for hit in self._store.search(query, cwd=self._cwd)
+            for hit in self._store.catalogue.search(query, cwd=self._cwd)
         ]

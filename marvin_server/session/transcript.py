@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from marvin_server.messages import Message, ToolCall, ToolResult
+from marvin_server.messages import Image, Message, ToolCall, ToolResult
 
 MADE_UP = ".interrupted"
 _INTERRUPTED = "interrupted: Marvin was stopped before this call finished; its effect is unknown"
@@ -32,6 +32,22 @@ def storable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def size(message: Message) -> int:
+    """How many characters the parts of ``message`` hold."""
+    total = 0
+    for part in message.parts:
+        match part:
+            case ToolCall():
+                total += len(part.arguments)
+            case Image():
+                total += len(part.data)
+            case ToolResult():
+                total += len(part.text) + sum(len(image.data) for image in part.images)
+            case _:
+                total += len(part.text)
+    return total
 
 
 def answered(messages: Sequence[Message]) -> list[Message]:

@@ -8,8 +8,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from marvin_server.errors import CheckpointError, MarvinError
+from marvin_server.session.file_copy import Failed
 from marvin_server.session.steps import KeptStep, Step, Steps
-from marvin_server.session.taking_back import Failed, TakingBack
+from marvin_server.session.taking_back import TakingBack
 from marvin_server.settings import Settings
 from marvin_server.workspace.checkpoint_repository import KEPT_DAYS
 from marvin_server.workspace.checkpoints import Checkpoints

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="BaseModel")
 _SHOWN = 100_000  # characters
+# Toolsets that write files through the workspace's root and in no other way.
+_WITHIN = frozenset({"files", "notes", "notebook"})
 
 
 class Toolbox(Protocol):
@@ -90,10 +92,12 @@ class ToolOutput(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What a call would change: ``diff``, of bounded size, says so to a person; ``digest`` stands for all of it."""
+    """What a call would change: ``diff``, of bounded size, says so to a person; ``digest`` stands for all of it. It
+    ``is_whole`` when the diff leaves nothing out."""
 
     diff: str
     digest: str
+    is_whole: bool = True
 
     @classmethod
     def of(cls, diff: str) -> "Preview":
@@ -106,7 +110,7 @@ class Preview(Struct, frozen=True):
         kept = diff.rfind("\n", 0, _SHOWN) + 1 or _SHOWN
         lines = diff.count("\n", kept)
         left_out = f"{len(diff) - kept:,} more characters in {lines:,} lines are not shown"
-        return cls(f"{diff[:kept].rstrip(chr(10))}\n[… {left_out}]\n", digest)
+        return cls(f"{diff[:kept].rstrip(chr(10))}\n[… {left_out}]\n", digest, is_whole=False)
 
 
 class ToolEntry(Struct, frozen=True):
@@ -122,6 +126,11 @@ class ToolEntry(Struct, frozen=True):
     description: str
     parameters: Mapping[str, Any]
     module: str
+
+    @property
+    def works_on_disk(self) -> bool:
+        """Whether a call works on the files on disk as programs do, and sees nothing of what is open in an editor."""
+        return self.effect in {"edit", "execute"} and self.toolset not in _WITHIN
 
 
 class Tool(Struct, frozen=True):

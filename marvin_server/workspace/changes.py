@@ -41,11 +41,6 @@ class Change(Struct, frozen=True):
     executable: bool | None = None
 
 
-def apply(root: Root, changes: Sequence[Change]) -> None:
-    """Make all ``changes``, or none of them; raises what ``stage`` and ``Staged.commit`` do."""
-    stage(root, changes).commit()
-
-
 def stage(root: Root, changes: Sequence[Change]) -> "Staged":
     """Write the new contents of ``changes`` beside their places.
 

@@ -14,9 +14,10 @@ from msgspec import Struct
 from marvin_server.errors import ToolError
 from marvin_server.workspace import listing, spares
 from marvin_server.workspace.checkpoint_objects import PERMISSIONS, FileState, Objects, state
+from marvin_server.workspace.checkpoint_texts import kept_text
 from marvin_server.workspace.confine import Root, write_all
 from marvin_server.workspace.editor import Buffer
-from marvin_server.workspace.open_files import OpenFiles, to_bytes
+from marvin_server.workspace.open_files import OpenFiles
 
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
 
@@ -26,7 +27,7 @@ class Found(Struct, frozen=True):
 
     With a ``problem`` it is something that cannot be kept or replaced, and the reason. ``blocked_by`` is the path of a
     folder that is there instead, or of a symbolic link on the way: without that, there is nothing. ``buffer`` is the
-    open file whose text it is.
+    open file whose text it is, as ``kept_text`` writes it.
     """
 
     state: FileState | None = None
@@ -49,16 +50,15 @@ def look(root: Root, path: str, limit: int) -> Found:
         return Found(problem=f"it cannot be read: {error.strerror}")
 
 
-def look_at_document(root: Root, path: str, limit: int, open_files: OpenFiles) -> Found:
-    """As ``look``, of a file that is open as it is in the editor."""
-    found = look(root, path, limit)
+def look_in_editor(root: Root, path: str, found: Found, open_files: OpenFiles) -> Found | None:
+    """What the editor has at ``path``, where ``found`` is on disk; None where it is not open."""
     if found.problem or (found.state is not None and found.state.is_link):
-        return found
+        return None
     try:
         buffer = open_files.at(root, path) or open_files.blank(root, path)
         if buffer is None:
-            return found
-        content = to_bytes(root, path, buffer.text)
+            return None
+        content = kept_text(buffer.text, path)
     except ToolError as error:
         return Found(problem=str(error))
     return Found(state(content, found.state.mode if found.state else stat.S_IFREG | 0o644), content, buffer=buffer)

@@ -86,11 +86,11 @@ class CheckpointRepository:
 
     @property
     def is_untidy(self) -> bool:
-        """Whether ``tidy`` was not called for a day."""
-        try:
-            return time.time() - (self.place / "tidied").stat().st_mtime > _DAY
-        except OSError:
-            return self.place.exists()
+        """Whether ``tidy`` was not called for a day; of a store that it has never seen, whether it is a day old."""
+        for place in (self.place / "tidied", self.place):
+            with suppress(OSError):
+                return time.time() - place.stat().st_mtime > _DAY
+        return False
 
     def prepare(self) -> None:
         """Make the repository when there is none. Raises CheckpointError, also when there is no git."""

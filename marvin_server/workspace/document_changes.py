@@ -16,6 +16,7 @@ from marvin_server.workspace.documents import SMALL, Document
 from marvin_server.workspace.editor import Buffer, BufferEdit, Editor
 from marvin_server.workspace.names import printable
 from marvin_server.workspace.open_files import OpenFiles
+from marvin_server.workspace.undisturbed import regardless, undisturbed
 
 T = TypeVar("T")
 
@@ -37,22 +38,34 @@ async def change(root: Root, open_files: OpenFiles, label: str, changes: Sequenc
 
     Raises ``PermissionNeeded`` for any protected path before anything is done; ``ToolError`` when a document is no
     longer as it was read, when a new one exists already, and for what the editor or the system says; everything is
-    then as it was, or the error says what is not.
+    then as it was, or the error says what is not. Cancelled before the editor has confirmed its part, all is taken
+    back; after that, it goes on.
     """
+    editor = open_files.editor
+    if editor is not None:
+        await editor.look()
     large = sum(len(each.text or "") for each in changes) > SMALL
     placed = await _apart(lambda: [_placed(root, open_files, each) for each in changes], large)
     _refuse_doubles(placed)
     edits = [each for each in placed if isinstance(each, BufferEdit)]
-    staged = await _apart(lambda: stage(root, [each for each in placed if isinstance(each, Change)]), large)
-    texts = iter(await _edited(open_files.editor, label, edits, staged))
+    staged = await _staged(root, [each for each in placed if isinstance(each, Change)], large)
     try:
-        await _apart(staged.commit, large)
+        texts = iter(await editor.edit(label, edits) if editor is not None and edits else ())
     except BaseException as error:
-        if open_files.editor is not None and edits:
-            await _taken_out(open_files.editor, label, edits, error)
+        staged.take_back(error)
         raise
-    if open_files.editor is not None and any(open_files.has(root, each.path) for each in changes):
-        await open_files.editor.reconcile()
+
+    async def commit() -> None:
+        try:
+            await _apart(staged.commit, large)
+        except BaseException as error:
+            if editor is not None and edits:
+                await _taken_out(editor, label, edits, error)
+            raise
+        if editor is not None and any(open_files.has(root, each.path) for each in changes):
+            await editor.look()
+
+    await regardless(commit())
     return tuple(Made(next(texts), True) if isinstance(each, BufferEdit) else Made(each.text, False) for each in placed)
 
 
@@ -84,7 +97,7 @@ def _created(root: Root, open_files: OpenFiles, each: Change) -> Change | Buffer
         return each
     with documents.explained(root, each.path, "creating"):
         root.check_writable(each.path)
-    return BufferEdit(blank.path, "", each.text)
+    return BufferEdit(blank.path, blank.text, each.text)
 
 
 def _in_editor(root: Root, path: str, document: Document, text: str, buffer: Buffer) -> BufferEdit:
@@ -114,14 +127,14 @@ def _refuse_doubles(placed: Sequence[Change | BufferEdit]) -> None:
             raise ToolError(f"'{printable(path)}' is named twice; change it by one of its names.")
 
 
-async def _edited(editor: Editor | None, label: str, edits: Sequence[BufferEdit], staged: Staged) -> tuple[str, ...]:
-    """The texts after ``edits``. When the editor does not make them, what was ``staged`` is given up."""
-    if editor is None or not edits:
-        return ()
+async def _staged(root: Root, changes: Sequence[Change], large: bool) -> Staged:
+    """See ``stage``; nothing of it is left where that is cancelled."""
+    staging = asyncio.ensure_future(_apart(lambda: stage(root, changes), large))
     try:
-        return await editor.edit(label, edits)
-    except BaseException as error:
-        staged.take_back(error)
+        return await undisturbed(staging)
+    except asyncio.CancelledError as error:
+        if staging.exception() is None:
+            staging.result().take_back(error)
         raise
 
 
@@ -131,8 +144,8 @@ async def _taken_out(editor: Editor, label: str, edits: Sequence[BufferEdit], re
     try:
         await editor.edit(f"{label} (taken back)", back)
     except ToolError as error:
-        names = ", ".join(printable(edit.path) for edit in edits)
-        raise ToolError(f"{reason} The edits in {names} could not be taken back: {error}") from reason
+        listed = ", ".join(printable(edit.path) for edit in edits)
+        raise ToolError(f"{reason} The edits in {listed} could not be taken back: {error}") from reason
 
 
 async def _apart(work: Callable[[], T], is_large: bool) -> T:

@@ -1,4 +1,4 @@
-"""Text files read, made and changed whole: encoding, byte order mark, line ends and mode stay as they are."""
+"""Text files read and changed whole: encoding, byte order mark, line ends and mode stay as they are."""
 
 import asyncio
 import errno
@@ -75,24 +75,6 @@ async def read_lines(root: Root, path: str, start: int, end: int) -> LineRange:
         return await asyncio.to_thread(read_apart)
     finally:
         stopped.set()
-
-
-def create(root: Root, path: str, text: str) -> Document:
-    """Make the UTF-8 file ``path`` and the folders that it is in, at once or not at all.
-
-    Raises ToolError, as when it exists.
-    """
-    from marvin_server.workspace.changes import Change, apply
-
-    content = encodings.encode(text, "utf-8", path)
-    apply(root, [Change(path, None, text)])
-    return Document(path, text, "utf-8", _digest(content))
-
-
-def append(root: Root, path: str, text: str) -> Document:
-    """Put ``text`` at the end of the existing file ``path``, exactly as it is. Raises ToolError as ``write`` does."""
-    document = read(root, path)
-    return write(root, document, document.text + text)
 
 
 def write(root: Root, document: Document, text: str) -> Document:

@@ -44,13 +44,18 @@ class Editor(Protocol):
         """Make ``edits`` as one undo step called ``label``, without saving, and give the texts as they are then.
 
         Raises ToolError when the editor does not confirm them, or the person changed the same lines meanwhile; all open
-        files are then without the edits.
+        files are then without the edits, or the error says which are not. Cancelled, it takes back what was made, in
+        the background.
         """
         ...
 
     async def save(self) -> tuple[str, ...]:
         """Have those files saved whose unsaved changes are all Marvin's, and give lines for the person where that
         failed."""
+        ...
+
+    async def look(self) -> None:
+        """Look again at the open files on disk. What is news is told by the next ``save`` or ``reconcile``."""
         ...
 
     async def reconcile(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import codecs
 import os
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from marvin_server.errors import ToolError
@@ -25,7 +26,14 @@ def detect(fd: int, path: str) -> Encoding:
     UTF-8 may hold some bytes that are none (fewer than it has characters beyond ASCII); the first 20 MB decide.
     Raises ToolError as ``by_mark`` does.
     """
-    return by_mark(fd, path) or ("utf-8" if _is_mostly_utf8(fd) else "latin-1")
+    pieces = (os.pread(fd, _PIECE, offset) for offset in range(0, _LOOKED_AT, _PIECE))
+    return by_mark(fd, path) or ("utf-8" if _is_mostly_utf8(pieces) else "latin-1")
+
+
+def detected(content: bytes, path: str) -> Encoding:
+    """As ``detect``, of the content of a file."""
+    pieces = (content[offset : offset + _PIECE] for offset in range(0, _LOOKED_AT, _PIECE))
+    return _marked(content[:_SAMPLE], len(content), path) or ("utf-8" if _is_mostly_utf8(pieces) else "latin-1")
 
 
 def by_mark(fd: int, path: str) -> Encoding | None:
@@ -33,12 +41,15 @@ def by_mark(fd: int, path: str) -> Encoding | None:
 
     Raises ToolError, which names ``path``, for binary content: UTF-32, or a NUL in the first 8 KB without a mark.
     """
-    head = os.pread(fd, _SAMPLE, 0)
+    return _marked(os.pread(fd, _SAMPLE, 0), os.fstat(fd).st_size, path)
+
+
+def _marked(head: bytes, size: int, path: str) -> Encoding | None:
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     wide: Encoding | None = next((encoding for encoding, mark in MARKS.items() if head.startswith(mark)), None)
     if head.startswith(_UTF32) or (not wide and b"\0" in head):
-        raise binary(path, os.fstat(fd).st_size)
+        raise binary(path, size)
     return wide
 
 
@@ -78,11 +89,10 @@ def _errors(encoding: Encoding) -> str:
     return "surrogateescape" if encoding in {"utf-8", "utf-8-sig"} else "strict"
 
 
-def _is_mostly_utf8(fd: int) -> bool:
+def _is_mostly_utf8(pieces: Iterable[bytes]) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     good = bad = 0
-    for offset in range(0, _LOOKED_AT, _PIECE):
-        piece = os.pread(fd, _PIECE, offset)
+    for piece in pieces:
         text = decoder.decode(piece, final=not piece)
         if not text.isascii():
             wrong = len(_ESCAPED.findall(text))

@@ -30,10 +30,11 @@ _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--sr
 
 class Foreseen(Struct, frozen=True):
     """``text`` is for the person, its diffs at most 50 KB long; ``state`` changes with anything that the deed would
-    do, also with what the text leaves out."""
+    do, also with what the text leaves out, where it is not ``is_whole``."""
 
     text: str
     state: str
+    is_whole: bool = True
 
 
 async def of_commit(repository: Repository, message: str, *, paths: Sequence[str], everything: bool) -> Foreseen:
@@ -58,29 +59,31 @@ async def of_commit(repository: Repository, message: str, *, paths: Sequence[str
             raise nothing_to_commit(selection)
         stat = await staging.ask(*since, "--stat=120", limit=_STAT)
         hidden = [name for name in changed if staging.protection(staging.from_root(name), writing=False)]
-        diff = await staging.ask(*since, "--", ":(top)", *(literal(name, "top,exclude,literal") for name in hidden))
+        diff = await staging.asked(*since, "--", ":(top)", *(literal(name, "top,exclude,literal") for name in hidden))
     where = f"on {one_line(now.branch)}" if now.branch else "on no branch"
     text = f"Commits {where}, {f'after {now.commit[:12]}' if now.commit else 'as the first commit'}:\n{stat}"
     if selection.left_out:
         text += f"[stays out: {_listed(selection.left_out)}]\n"
     if hidden:
         text += f"[committed too, but not shown: {_listed(hidden)}]\n"
-    return Foreseen(f"{text}\n{diff}", f"{now.branch} {now.commit} {tree}")
+    is_whole = not hidden and not diff.omitted_bytes
+    return Foreseen(f"{text}\n{diff.output}", f"{now.branch} {now.commit} {tree}", is_whole)
 
 
 async def of_restore(repository: Repository, paths: Sequence[str], revision: str | None) -> Foreseen:
     """What ``git_checkout.restore`` would change in the files: lines with a minus are lost."""
     plan = await restoring(repository, paths, revision)
-    diff = ""
+    diff, is_whole = "", True
     if plan.touched:
         what = ("diff", *_PLAIN, *_SWAPPED, "--diff-filter=d", "--ignore-submodules=all")
-        diff = await repository.ask(*what, *plan.against, "--", *plan.specs)
+        shown = await repository.asked(*what, *plan.against, "--", *plan.specs)
+        diff, is_whole = shown.output, not shown.omitted_bytes
     text = f"Restores from {plan.where} {_count(plan.touched)}:\n{diff}" if plan.touched else "Nothing differs.\n"
     if plan.left_out:
         text += f"[left out, as protected: {_listed(plan.left_out)}]\n"
     index = await repository.names("ls-files", "--stage", "-z", "--", *plan.specs)
     files = await asyncio.to_thread(_states, repository.worktree, plan.touched)
-    return Foreseen(text, _digest(plan.source or "", *index, *files))
+    return Foreseen(text, _digest(plan.source or "", *index, *files), is_whole)
 
 
 async def of_switch(repository: Repository, branch: str | None, create: bool, revision: str | None) -> Foreseen:

@@ -61,10 +61,14 @@ class Repository(Struct, frozen=True):
 
         ``index`` is a file to use in place of the repository's index.
         """
+        return (await self.asked(*arguments, limit=limit, index=index)).output
+
+    async def asked(self, *arguments: str, limit: int = _OUTPUT, index: Path | None = None) -> Completed:
+        """As ``ask``, with how much is left out."""
         completed = await self._run(arguments, limit=limit, index=index)
         if completed.exit_code != 0:
             raise refusal(completed, _QUESTION_SECONDS)
-        return completed.output
+        return completed
 
     async def answers(self, *arguments: str) -> str | None:
         """The one line that git answers, None when it says no (exit code 1 or more)."""

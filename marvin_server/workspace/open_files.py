@@ -4,11 +4,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import PurePath
 
-from marvin_server.edits.lines import like
 from marvin_server.errors import ToolError
-from marvin_server.workspace import documents, encodings
 from marvin_server.workspace.confine import Root
-from marvin_server.workspace.documents import Document
 from marvin_server.workspace.editor import Buffer, Editor
 from marvin_server.workspace.line_ranges import LineRange, read_range
 
@@ -27,12 +24,12 @@ class OpenFiles:
         named, or was deleted from the disk.
         """
         buffer, is_on_disk = self._found(root, path)
-        return buffer if buffer and (is_on_disk or (buffer.is_dirty and buffer.text)) else None
+        return buffer if buffer and (is_on_disk or (buffer.is_dirty and not _is_blank(buffer))) else None
 
     def blank(self, root: Root, path: str) -> Buffer | None:
-        """The empty open file at ``path`` that is not on disk."""
+        """The open file at ``path`` that is not on disk and has no text, or one line end: some editors always have."""
         buffer, is_on_disk = self._found(root, path)
-        return buffer if buffer and not is_on_disk and not buffer.text else None
+        return buffer if buffer and not is_on_disk and _is_blank(buffer) else None
 
     def has(self, root: Root, path: str) -> bool:
         """Whether ``path`` is open, be it a document or not."""
@@ -59,30 +56,14 @@ class OpenFiles:
         return self.editor.buffer(str(root.path / place)), is_on_disk
 
 
-def to_bytes(root: Root, path: str, text: str) -> bytes:
-    """``text`` of an open file as it would be saved to ``path``: in the encoding and with the line ends of the file
-    that is there, UTF-8 and as it is where there is none. Raises ToolError for what that encoding cannot hold."""
-    there = _on_disk(root, path)
-    return encodings.encode(like(text, there.text) if there else text, there.encoding if there else "utf-8", path)
-
-
-def to_text(root: Root, path: str, content: bytes, buffer: Buffer) -> str:
-    """``content``, which ``to_bytes`` has made, with the line ends of ``buffer``. Raises ToolError for no text."""
-    there = _on_disk(root, path)
-    return like(encodings.decode(content, there.encoding if there else "utf-8", path), buffer.text)
-
-
-def _on_disk(root: Root, path: str) -> Document | None:
-    try:
-        return documents.read(root.permitting(path), path)
-    except ToolError:
-        return None
-
-
 def lines_of(buffer: Buffer, start: int, end: int) -> LineRange:
     """Lines ``start`` to ``end`` of an open file; see ``read_range``."""
     with as_file(buffer.text) as fd:
         return read_range(fd, "utf-8", start, end, lambda: False)
+
+
+def _is_blank(buffer: Buffer) -> bool:
+    return buffer.text in {"", "\n", "\r\n"}
 
 
 @contextmanager

@@ -210,12 +210,11 @@ class Workspace:
                 return self.root.exists(relative) or self._open_at(self.root, relative) is not None
 
     async def change(self, label: str, changes: "Sequence[Change]") -> "tuple[Made, ...]":
-        """See ``document_changes.change``; the paths are relative to the root. Once begun, it is not cancelled."""
+        """See ``document_changes.change``; the paths are relative to the root."""
         from marvin_server.workspace.document_changes import change
-        from marvin_server.workspace.undisturbed import undisturbed
 
         with self._advised():
-            return await undisturbed(change(self.root, self.open_files, label, changes))
+            return await change(self.root, self.open_files, label, changes)
 
     async def save(self) -> tuple[str, ...]:
         """See ``Editor.save``: what a command is to see of the open files is on disk then."""

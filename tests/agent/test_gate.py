@@ -15,6 +15,7 @@ from marvin_server.agent.judge import Judge
 from marvin_server.agent.permissions import Permissions, Policy
 from marvin_server.agent.rules import Rules
 from marvin_server.config_file import PermissionEntry
+from marvin_server.errors import NotOffered
 from marvin_server.events import Command, Event, Permission, PermissionRequested, Script
 from marvin_server.messages import ToolCall
 from marvin_server.settings import Mode
@@ -125,12 +126,37 @@ async def test_scripts_beyond_what_is_read_of_them_are_named_and_a_yes_holds_onc
         (folder / f"{number}.sh").write_text("#" * 400_000 + "\n")
     command = "; ".join(f"bash {number}.sh" for number in range(4))
     for _ in range(2):
-        assert (await person.sees("run_command", "allow_session", command=command)).status == "ok"
-    assert len(person.questions) == 2
+        assert (await person.sees("run_command", "allow_once", command=command)).status == "ok"
+    assert [(each.is_whole, "allow_session" in each.options) for each in person.questions] == [(False, False)] * 2
     shown_command = person.questions[0].command
     assert shown_command
     assert [bool(script.digest) for script in shown_command.scripts] == [True, True, False, False]
     assert [script.text[:16] for script in shown_command.scripts[2:]] == ["[too long to sho"] * 2
+
+
+async def test_a_yes_for_the_session_is_no_answer_where_not_all_was_shown(folder: Path, person: Person) -> None:
+    (folder / "x.sh").write_text("#" * 1_000_001 + "\n")
+    with pytest.raises(NotOffered, match="this question takes allow_once, allow_edited, deny, deny_and_stop, not"):
+        await person.sees("run_command", "allow_session", command="bash x.sh")
+
+
+async def test_a_commit_that_is_too_long_to_show_is_asked_about_each_time(
+    folder: Path, person: Person, git: Callable[..., str]
+) -> None:
+    (folder / "a.txt").write_text("line\n" * 40_000)
+    denied = await person.sees("git_commit", "deny", message="Words", all=True)
+    assert denied.status == "denied"
+    assert [(each.is_whole, "allow_session" in each.options) for each in person.questions] == [(False, False)]
+
+
+async def test_a_long_new_file_is_cut_in_the_question_which_says_so(registry: Registry, context: ToolContext) -> None:
+    person = Person(registry, context, mode="review")
+    await person.sees("create_file", "deny", path="a.txt", content="line\n" * 40_000)
+    await person.sees("create_file", "deny", path="a.txt", content="line\n")
+    assert [(each.is_whole, "allow_session" in each.options) for each in person.questions] == [
+        (False, False),
+        (True, True),
+    ]
 
 
 async def test_a_script_that_was_not_read_and_changes_is_asked_about_again(folder: Path, person: Person) -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from marvin_server.agent.permissions import Permissions
 from marvin_server.agent.scripts import scripts
 from marvin_server.agent.shell.running import parse
-from marvin_server.events import Command, Event, Permission, PermissionRequested, Script
+from marvin_server.events import Script
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.workspace import Workspace
 
@@ -81,16 +80,10 @@ def test_no_program_can_make_a_change_look_old(project: Path) -> None:
     assert [script.path for script in scripts(parse("bash x.sh"), Workspace(Root(project)), since)] == ["x.sh"]
 
 
-def test_a_long_script_is_cut_and_its_digest_is_of_all_of_it(project: Path) -> None:
-    workspace, since = Workspace(Root(project)), time.time() - 60
-    found: list[tuple[int, str]] = []
-    for end in ("a", "b"):
-        (project / "x.sh").write_text("x" * 30_000 + end)
-        (script,) = scripts(parse("bash x.sh"), workspace, since)
-        assert script.text.endswith("\n[… 10,001 more characters]")
-        found.append((len(script.text), script.digest))
-    assert found[0][0] == found[1][0]
-    assert found[0][1] != found[1][1]
+def test_a_long_script_is_shown_whole(project: Path) -> None:
+    (project / "x.sh").write_text("x" * 300_000 + "end")
+    (script,) = scripts(parse("bash x.sh"), Workspace(Root(project)), time.time() - 60)
+    assert script.text == "x" * 300_000 + "end"
 
 
 def changed_at(file: Path) -> str:
@@ -114,20 +107,3 @@ def test_a_program_and_a_huge_script_are_named(project: Path) -> None:
 def test_a_script_that_only_bash_can_tell_is_said_to_be_unknown(project: Path, command: str) -> None:
     found = scripts(parse(command), Workspace(Root(project)), since=time.time() - 60)
     assert [(script.path, script.digest) for script in found if not script.digest] == [("?", "")]
-
-
-@pytest.mark.parametrize(("digest", "asked"), [("", 2), ("abc", 1)])
-async def test_a_yes_for_the_session_does_not_hold_for_a_script_that_was_not_shown(digest: str, asked: int) -> None:
-    permissions = Permissions()
-    command = Command("sh $x", "bash", "/", scripts=(Script("?", "", digest),))
-    questions: list[str] = []
-
-    def answer(event: Event) -> None:
-        if isinstance(event, PermissionRequested):
-            questions.append(event.permission.id)
-            permissions.answer(event.permission.id, "allow_session")
-
-    for number in ("1", "2"):
-        question = Permission(number, "command", "sh $x", "", "", command=command)
-        assert await permissions.ask(question, answer, shown="this") == "allow_session"
-    assert len(questions) == asked

@@ -29,9 +29,12 @@ ONE_SHOT = {
         f"marvin_server.session.{name}"
         for name in (
             "catalogue",
+            "database",
+            "history",
             "lease",
             "published",
             "project",
+            "prompts",
             "schema",
             "steps",
             "subscription",

@@ -25,5 +25,5 @@ def test_neovim_s_own_client_explains_fixes_and_writes_a_commit_message(
     }
     assert file.read_text() == typed.replace(editors.BEFORE, editors.AFTER)
     told = [str(request.json) for request in model_server.requests]
-    assert any("line 8: error: the sum is negative (checker)" in each for each in told)
+    assert any("line 8: error: the sum is negative [checker]" in each for each in told)
     assert "+        result += price" in told[-1]

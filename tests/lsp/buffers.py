@@ -28,7 +28,8 @@ class Buffers:
     ``manner`` is how it takes edits: ``honest``, ``lying`` (it skips them and says that they were applied), ``silent``
     (not a word), ``refusing``, or ``mute`` (it applies them and never tells). ``tells_first`` sends the change before
     the answer; ``late`` is in seconds. ``on_edit`` is called when an edit has come, before it is looked at, and
-    ``after_edit`` after it was made and before that is told. A stale edit is refused, or skipped with ``applied: true``
+    ``after_edit`` after it was made and before that is told; ``shows`` is what becomes of an edited text, told as one
+    change of the whole. A stale edit is refused, or skipped with ``applied: true``
     as Neovim does when it ``lies_when_stale``.
     """
 
@@ -44,6 +45,7 @@ class Buffers:
         self.late = 0.0
         self.on_edit: Callable[[], object] = lambda: None
         self.after_edit: Callable[[], object] = lambda: None
+        self.shows: Callable[[str], str] = lambda text: text
         self.send = send
         self._encoding = encoding
         self._later: set[asyncio.TimerHandle] = set()
@@ -123,11 +125,16 @@ class Buffers:
         if self.manner == "lying":
             self._answer(message, {"applied": True})
             return
+        before = {uri: self.texts[uri].text for uri, _, _ in given}
         for uri, edits, _ in given:
             if uri not in stale:
                 last_first = sorted(edits, key=lambda each: _place(each["range"]["start"]), reverse=True)
                 self._untold[uri] = [self._made(uri, each) for each in last_first]
         self.after_edit()
+        for uri, old in before.items():
+            if (shown := self.shows(self.texts[uri].text)) != self.texts[uri].text:
+                self.texts[uri].text = old
+                self._untold[uri] = [self._change(uri, 0, len(old), shown)]
         if not self.tells_first:
             self._answer(message, {"applied": True})
         untold, self._untold = self._untold, {}

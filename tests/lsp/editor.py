@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-SECONDS = 5.0
+SECONDS = 20.0
 COMMAND = Path(sys.executable).with_name("marvin")
 MARVIN = {"protocolVersion": 1}
 Message = dict[str, Any]
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 class Editor:
     """A running server. ``messages`` are all that it has sent, in order; ``on_message`` gets each as it comes. Every
-    wait is bounded by 5 s."""
+    wait is bounded by 20 s: a bound, which a loaded machine may come near, and no timing."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process

@@ -79,6 +79,8 @@ async def test_an_answer_after_the_cancel_runs_nothing(
     request = await plain.asked("window/showMessageRequest")
     plain.editor.notify("window/workDoneProgress/cancel", {"token": (await plain.progress("begin"))["token"]})
     await plain.progress("end")
+    withdrawn = await plain.editor.until(lambda one: one.get("method") == "$/cancelRequest")
+    assert withdrawn["params"] == {"id": request["id"]}
     plain.answer(request, {"title": "Allow once"})
     assert await plain.editor.leave() == 0
     assert not (workspace / "made.txt").exists()
@@ -162,3 +164,31 @@ async def test_in_mode_review_an_edit_is_shown_before_it_is_made(
     plain.answer(asked, {"title": "Allow once"})
     await outcome(model_server)
     assert (workspace / "README.md").read_text() == "# My workspace\n"
+
+
+async def test_what_cannot_be_shown_whole_says_so_and_is_allowed_only_once(
+    plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path
+) -> None:
+    (workspace / "first.sh").write_text("echo first\n" * 20)
+    (workspace / "huge.sh").write_text("#" * 1_000_001 + "\ntouch made.txt\n")
+    await begin(plain, model_server, command("bash first.sh; bash huge.sh"))
+    asked = await plain.choose("Show what can be shown")
+    assert [one["title"] for one in asked["actions"]] == ["Deny", "Deny and stop", "Show what can be shown"]
+    page = await plain.page()
+    assert "| echo first\n" in page
+    assert "| [too long to show: 1,000,017 bytes" in page
+    asked = await plain.choose("Allow once")
+    assert "All of it is shown" not in asked["message"]
+    assert "Not all of what a yes allows can be shown" in asked["message"]
+    assert [one["title"] for one in asked["actions"]] == ["Deny", "Deny and stop", "Allow once"]
+    assert "[exit code 0]" in await outcome(model_server)
+
+
+async def test_a_long_script_is_shown_to_its_end(
+    plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path
+) -> None:
+    (workspace / "long.sh").write_text("echo ok\n" * 20_000 + "touch made.txt\n")
+    await begin(plain, model_server, command("bash long.sh"))
+    await plain.choose("Show all of it")
+    assert (await plain.page()).endswith("| echo ok\n| touch made.txt\n| \n")
+    assert "All of it is shown in " in (await plain.choose("Deny"))["message"]

@@ -71,6 +71,18 @@ async def test_a_command_changes_an_option_and_is_no_part_of_the_conversation(
     assert model_server.requests[0].json["messages"][-1]["content"] == "/etc/hosts is wrong"
 
 
+async def test_a_command_names_who_answered_last_in_a_session_of_an_earlier_process(
+    start: Start, editor: Editor, workspace: Path
+) -> None:
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id)
+    await editor.event("turn.finished", session_id)
+    other = await start(LLM_PROVIDER="anthropic")
+    await command(other, session_id, "/help")
+    started = await other.event("turn.started", session_id)
+    assert (started["provider"], started["model"]) == ("openai-compat", "test-model")
+
+
 async def test_a_command_that_cannot_be_carried_out_is_refused(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer
 ) -> None:

@@ -44,6 +44,16 @@ async def test_an_option_without_a_session_holds_for_those_that_begin_later(edit
     assert await get(editor, sessionId=after) == {**HELD, "mode": "plan"}
 
 
+async def test_options_that_are_set_at_the_same_time_all_hold(editor: Editor, workspace: Path) -> None:
+    options = {"model": "other", "mode": "plan"}
+    asked = [editor.ask("marvin/config/set", {"name": name, "value": value}) for name, value in options.items()]
+    for each in asked:
+        await editor.answer(each)
+    assert await get(editor) == {**HELD, **options}
+    made = (await editor.request("marvin/session/new", {"cwd": str(workspace)}))["session"]
+    assert (made["mode"], made["model"]) == ("plan", "other")
+
+
 async def test_another_model_answers_the_next_turn_and_the_client_is_told(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.lsp.conftest import Start
-from tests.lsp.editor import Editor, Refused, frame
+from tests.lsp.editor import COMMAND, SECONDS, Editor, Refused, frame
 from tests.lsp.frames import BROKEN
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
@@ -42,7 +42,9 @@ async def test_initialize_tells_what_the_server_can_do(start: Start) -> None:
     assert await editor.leave() == 0
 
 
-async def test_python_m_marvin_server_is_the_same_server(workspace: Path) -> None:
+async def test_python_m_marvin_server_is_the_same_server_and_takes_no_module_of_the_folder(workspace: Path) -> None:
+    for name in ("msgspec", "marvin_cli", "httpx", "shlex"):
+        (workspace / f"{name}.py").write_text("open('ran', 'w').close()\n")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "marvin_server"),
         stdin=asyncio.subprocess.PIPE,
@@ -55,6 +57,7 @@ async def test_python_m_marvin_server_is_the_same_server(workspace: Path) -> Non
     await editor.initialize()
     assert await editor.leave() == 0
     await editor.close()
+    assert not (workspace / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -109,6 +112,30 @@ async def test_the_order_of_the_life_of_a_connection_is_kept(start: Start) -> No
             await editor.request(method)
         assert refused.value.code == -32600
     editor.notify("exit")
+    assert await editor.exit_code() == 0
+
+
+async def test_shutdown_and_exit_in_one_write_are_a_good_end(start: Start) -> None:
+    editor = await start()
+    editor.write(
+        frame({"jsonrpc": "2.0", "id": 77, "method": "shutdown"})
+        + frame({"jsonrpc": "2.0", "id": 78, "method": "marvin/status"})
+        + frame({"jsonrpc": "2.0", "method": "exit"})
+    )
+    with pytest.raises(Refused, match="-32600"):
+        await editor.answer(78)
+    assert await editor.answer(77) is None
+    assert await editor.exit_code() == 0
+
+
+async def test_all_of_a_connection_in_one_write_is_answered_in_order(start: Start) -> None:
+    editor = await start(initialize=False)
+    requests = [
+        frame({"jsonrpc": "2.0", "id": at, "method": name}) for at, name in enumerate(("initialize", "shutdown"))
+    ]
+    editor.write(b"".join([*requests, frame({"jsonrpc": "2.0", "method": "exit"})]))
+    assert editor.process.stdin
+    editor.process.stdin.close()
     assert await editor.exit_code() == 0
 
 
@@ -341,3 +368,19 @@ async def test_a_file_that_cannot_be_written_is_said_at_once(start: Start, tmp_p
     editor = await start(option, tmp_path / "missing" / "file", initialize=False)
     assert await editor.exit_code() == 2
     assert option in await editor.stderr()
+
+
+async def test_at_a_terminal_it_says_that_it_is_for_an_editor(workspace: Path, model_environ: dict[str, str]) -> None:
+    ours, theirs = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        COMMAND, "lsp", stdin=theirs, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        cwd=workspace, env={**os.environ, **model_environ},
+    )  # fmt: skip
+    os.close(theirs)
+    assert process.stderr
+    line = (await asyncio.wait_for(process.stderr.readline(), SECONDS)).decode()
+    assert line.startswith("marvin lsp is for an editor, which starts it")
+    os.write(ours, b"\x04")
+    assert await asyncio.wait_for(process.wait(), SECONDS) == 1
+    assert await process.stderr.read() == b""
+    os.close(ours)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_server.errors import ToolError
+from marvin_server.lsp import on_disk
 from marvin_server.lsp.documents import ContentChange, Documents
 from marvin_server.lsp.text_edits import text_edits
 from marvin_server.protocol.places import Position, Range
@@ -219,7 +220,8 @@ def test_a_file_that_changed_beneath_a_clean_text_is_read_from_disk_until_the_ed
     uri = opened(documents, file)
     document = documents.find(uri)
     assert document
-    assert not document.look("three\n")
+    file.write_text("three\n")
+    assert not document.look(on_disk.look(str(file)))
     assert (document.is_behind, document.is_dirty, document.buffer()) == (True, False, None)
     documents.changed(uri, 2, [ContentChange("three\n")])
     assert document.buffer() == Buffer(str(file), "three\n", 2, is_dirty=False)
@@ -228,8 +230,50 @@ def test_a_file_that_changed_beneath_a_clean_text_is_read_from_disk_until_the_ed
 def test_a_file_that_changed_beneath_unsaved_changes_is_news_once(documents: Documents, file: Path) -> None:
     document = documents.find(opened(documents, file, "mine\n"))
     assert document
-    assert [document.look(found) for found in ("three\n", "three\n", None, "mine\n")] == [True, False, True, False]
+    news: list[bool] = []
+    for found in ("three\n", "three\n", None, "mine\n"):
+        if found is None:
+            file.unlink()
+        else:
+            file.write_text(found)
+        news.append(document.look(on_disk.look(str(file))))
+    assert news == [True, False, True, False]
     assert not document.is_dirty
+
+
+@pytest.mark.parametrize(("text", "saved"), [("one\ntwo", "one\ntwo\n"), ("\n", "")])
+def test_a_last_line_end_that_the_editor_keeps_apart_from_the_text_makes_it_neither_dirty_nor_stale(
+    documents: Documents, file: Path, text: str, saved: str
+) -> None:
+    uri = opened(documents, file)
+    documents.changed(uri, 2, [ContentChange(text)])
+    file.write_text(saved)
+    documents.saved(uri, text)
+    document = documents.find(uri)
+    assert document
+    assert document.buffer() == Buffer(str(file), text, 2, is_dirty=False)
+    documents.changed(uri, 3, [ContentChange(f"{text}x")])
+    assert document.is_dirty
+    documents.opened(uri, text, 4)
+    reopened = documents.find(uri)
+    assert reopened
+    assert not reopened.is_dirty
+
+
+def test_of_two_documents_of_one_file_the_unsaved_one_counts_and_two_that_differ_are_refused(
+    documents: Documents, file: Path
+) -> None:
+    link = file.with_name("link.txt")
+    link.symlink_to(file)
+    documents.opened(file.as_uri(), "mine\n", 1)
+    documents.opened(link.as_uri(), "one\ntwo\n", 1)
+    assert documents.at(str(file)) is documents.all[0]
+    documents.changed(file.as_uri(), 2, [ContentChange("one\ntwo\n")])
+    assert documents.at(str(file)) is documents.all[1]
+    documents.changed(file.as_uri(), 3, [ContentChange("mine\n")])
+    documents.changed(link.as_uri(), 2, [ContentChange("theirs\n")])
+    with pytest.raises(ToolError, match=r"a\.txt and .*link\.txt\. Ask the person to save or close one"):
+        documents.at(str(file))
 
 
 def test_changes_are_marvins_until_the_person_types(documents: Documents, file: Path) -> None:

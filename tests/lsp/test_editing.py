@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from marvin_server.errors import ToolError
 from marvin_server.lsp import client
+from marvin_server.lsp.document import Document
 from marvin_server.lsp.documents import Documents
 from marvin_server.lsp.editing import LspEditor
 from marvin_server.lsp.features import documents as notifications
@@ -36,8 +37,15 @@ class Pair:
         self.documents: Documents = server.documents
         self.person = Buffers(lambda message: loop.call_soon(rpc.receive, json.dumps(message).encode()))
 
+        self.arrived = asyncio.Event()
+
+        def receive(message: Any) -> None:
+            self.person.receive(message)
+            if message.get("method") == "workspace/applyEdit":
+                self.arrived.set()
+
         def send(message: Any) -> None:
-            loop.call_soon(self.person.receive, message)
+            loop.call_soon(receive, message)
 
         rpc = Rpc(
             send,
@@ -56,6 +64,11 @@ class Pair:
         """Let the messages that are on their way arrive."""
         for _ in range(20):
             await asyncio.sleep(0)
+
+    async def sent(self) -> None:
+        """Wait until the editor was sent an edit."""
+        async with asyncio.timeout(5):
+            await self.arrived.wait()
 
     def known(self, uri: str) -> str | None:
         document = self.documents.find(uri)
@@ -115,12 +128,15 @@ async def test_an_edit_over_two_files_is_one_and_counts_when_both_show_it(
     assert [(buffer.text, buffer.version, buffer.is_dirty) for buffer in buffers] == [(FIFTH, 2, True)] * 2
 
 
-async def test_a_client_without_document_changes_gets_plain_ones(file: Path) -> None:
+async def test_a_client_that_does_not_announce_versioned_edits_gets_them_all_the_same_so_that_nothing_typed_is_replaced(
+    file: Path,
+) -> None:
     pair = Pair({"workspace": {"applyEdit": True}})
     uri = await pair.open(file)
-    assert await pair.editor.edit("x", [edit(file, FIFTH)]) == (FIFTH,)
-    assert list(pair.person.edits[0]) == ["changes"]
-    assert pair.person.text(uri) == FIFTH
+    pair.person.on_edit = once(lambda: pair.person.put(uri, "line 1\n", "mine\nline 1\n"))
+    assert await pair.editor.edit("x", [edit(file, FIFTH)]) == (f"mine\n{FIFTH}",)
+    assert [list(each) for each in pair.person.edits] == [["documentChanges"]] * 2
+    assert pair.person.text(uri) == f"mine\n{FIFTH}"
 
 
 async def test_a_client_that_takes_no_edits_gets_none(file: Path) -> None:
@@ -193,6 +209,81 @@ async def test_a_refusal_is_told_with_its_reason_and_not_repeated(file: Path) ->
     assert len(pair.person.edits) == 1
 
 
+async def test_what_the_person_types_themselves_after_a_refusal_stays(file: Path) -> None:
+    pair = Pair()
+    uri = await pair.open(file)
+    pair.person.manner = "refusing"
+    with pytest.raises(ToolError, match="has refused the edit"):
+        await pair.editor.edit("x", [edit(file, FIFTH)])
+    pair.person.manner = "honest"
+    pair.person.put(uri, "line 5\n", "fifth\n")
+    await pair.settled()
+    await asyncio.sleep(0)
+    assert (pair.known(uri), pair.person.text(uri), len(pair.person.edits)) == (FIFTH, FIFTH, 1)
+
+
+@pytest.mark.parametrize(
+    ("new", "shown"),
+    [(FIFTH.removesuffix("\n"), FIFTH), ("", "\n"), (FIFTH.replace("fifth\n", "fifth\r\n"), FIFTH)],
+)
+async def test_an_edit_that_the_editor_shows_with_its_own_line_ends_is_made_and_counts_as_marvins(
+    file: Path, new: str, shown: str
+) -> None:
+    pair = Pair(marvin=SAVING)
+    await pair.open(file)
+    pair.person.shows = lambda _: shown
+    assert await pair.editor.edit("x", [edit(file, new)]) == (shown,)
+    assert (await pair.editor.save(), file.read_text()) == ((), shown)
+
+
+async def test_an_edit_that_was_typed_over_before_it_was_told_is_said_to_be_there_still(file: Path) -> None:
+    pair = Pair()
+    uri = await pair.open(file)
+    pair.person.shows = lambda text: text.replace("fifth\n", "fifth!\n")
+    told = r"The person, or the editor, .* same lines .* line 5.* may still be in the editor"
+    with pytest.raises(ToolError, match=told):
+        await pair.editor.edit("x", [edit(file, FIFTH)])
+    assert (pair.person.text(uri), pair.person.labels) == (OLD.replace("line 5", "fifth!"), ["x"])
+
+
+async def test_a_cancelled_edit_ends_at_once_and_is_taken_back_when_it_shows(file: Path) -> None:
+    pair = Pair()
+    uri = await pair.open(file)
+    pair.person.late = 0.1
+    editing = asyncio.create_task(pair.editor.edit("x", [edit(file, FIFTH)]))
+    await pair.sent()
+    editing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await editing
+    assert pair.known(uri) == OLD
+    shown: list[str | None] = []
+    done = asyncio.Event()
+
+    def watch(document: Document) -> None:
+        shown.append(document.text)
+        if shown[-2:] == [FIFTH, OLD]:
+            done.set()
+
+    pair.documents.watchers.append(watch)
+    async with asyncio.timeout(5):
+        await done.wait()
+    assert pair.person.text(uri) == OLD
+
+
+async def test_no_edit_is_waited_for_once_the_client_leaves(file: Path) -> None:
+    pair = Pair()
+    await pair.open(file)
+    pair.person.manner = "silent"
+    editing = asyncio.create_task(pair.editor.edit("x", [edit(file, FIFTH)]))
+    await pair.sent()
+    async with asyncio.timeout(1.5):
+        pair.editor.close()
+        with pytest.raises(ToolError, match="not confirmed by the editor"):
+            await editing
+        with pytest.raises(ToolError, match="The editor is gone"):
+            await pair.editor.edit("x", [edit(file, FIFTH)])
+
+
 async def test_a_person_who_types_without_end_is_asked_twice_at_most(file: Path) -> None:
     pair = Pair()
     uri = await pair.open(file)
@@ -245,10 +336,59 @@ async def test_only_what_is_marvins_is_saved(file: Path, other: Path) -> None:
     pair.person.put(theirs, "line 1", "mine")
     await pair.settled()
     await pair.editor.edit("x", [edit(file, FIFTH), edit(other, FIFTH)])
-    assert await pair.editor.save() == ()
+    told = (
+        f"'{other}' has changes of Marvin's that are not saved, since there are others too, in the editor or in its "
+        "file; a command does not see them"
+    )
+    assert [await pair.editor.save(), await pair.editor.save()] == [(told,), ()]
     assert (pair.person.saved, file.read_text(), other.read_text()) == ([uri], FIFTH, OLD)
     assert [buffer.is_dirty for buffer in pair.editor.buffers()] == [False, True]
     assert await pair.editor.reconcile() == ()
+
+
+@pytest.mark.parametrize("newer", ["newer\n", None])
+async def test_a_file_that_has_changed_beneath_an_edit_of_marvins_is_not_saved_over(
+    file: Path, newer: str | None
+) -> None:
+    pair = Pair(marvin=SAVING)
+    await pair.open(file)
+    await pair.editor.edit("x", [edit(file, FIFTH)])
+    if newer is None:
+        file.rename(file.with_suffix(".moved"))
+    else:
+        file.write_text(newer)
+    beneath, unsaved = await pair.editor.save()
+    what = "is gone beneath them" if newer is None else "has changed on disk beneath them"
+    assert beneath.endswith(what)
+    assert "not saved, since there are others too" in unsaved
+    assert (await pair.editor.save(), pair.person.saved) == ((), [])
+    assert (file.read_text() if newer else file.exists()) == (newer or False)
+
+
+async def test_a_file_that_has_changed_beneath_a_clean_buffer_is_read_from_disk_before_anything_was_run(
+    file: Path,
+) -> None:
+    pair = Pair()
+    await pair.open(file)
+    assert pair.editor.buffer(str(file))
+    file.write_text("another text\n")
+    assert (pair.editor.buffer(str(file)), pair.editor.buffers()) == (None, ())
+    with pytest.raises(ToolError, match="has changed on disk"):
+        await pair.editor.edit("x", [edit(file, FIFTH)])
+
+
+async def test_a_large_file_is_looked_at_in_the_background_and_counts_as_unsaved_until_then(tmp_path: Path) -> None:
+    large = tmp_path / "large.txt"
+    large.write_text("é line\n" * 50_000)
+    pair = Pair()
+    pair.documents.opened(large.as_uri(), large.read_text(), 1)
+    buffer = pair.editor.buffer(str(large))
+    assert buffer
+    assert buffer.is_dirty
+    await pair.editor.look()
+    buffer = pair.editor.buffer(str(large))
+    assert buffer
+    assert not buffer.is_dirty
 
 
 @pytest.mark.parametrize("marvin", [SAVING, {"protocolVersion": 1}])

@@ -215,7 +215,27 @@ async def test_a_title_that_is_changed_elsewhere_is_told(start: Start, editor: E
     await other.request("marvin/session/update", {"sessionId": session_id, "title": "Theirs"})
     told = await editor.until(lambda message: message.get("method") == "marvin/session/changed")
     assert told["params"]["session"]["title"] == "Theirs"
-    gone = await editor.session(workspace)
-    await other.request("marvin/session/delete", {"sessionId": gone})
-    await other.request("marvin/session/update", {"sessionId": session_id, "title": "Again"})
+
+
+async def test_a_session_that_is_deleted_elsewhere_is_told_and_gone(
+    start: Start, editor: Editor, workspace: Path
+) -> None:
+    other = await start()
+    kept, mine, theirs = [await editor.session(workspace) for _ in range(3)]
+    await editor.turn(theirs)
+    await editor.event("turn.finished", theirs)
+    await editor.request("marvin/session/delete", {"sessionId": mine})
+    await other.request("marvin/session/delete", {"sessionId": theirs})
+    for method, params in (
+        ("session/delete", {}),
+        ("turn/start", {"input": [{"type": "text", "text": "go"}]}),
+        ("session/load", {}),
+    ):
+        with pytest.raises(Refused, match=f"1001: there is no session '{theirs}': marvin/session/list shows them"):
+            await editor.request(f"marvin/{method}", {"sessionId": theirs, **params})
+    await editor.until(lambda message: message.get("method") == "marvin/session/deleted")
+    await other.request("marvin/session/update", {"sessionId": kept, "title": "Again"})
     await editor.until(lambda one: one.get("params", {}).get("session", {}).get("title") == "Again")
+    told = [one["params"] for one in editor.messages if one.get("method") == "marvin/session/deleted"]
+    assert told == [{"sessionId": theirs}]
+    assert await editor.leave() == 0

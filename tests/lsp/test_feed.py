@@ -10,6 +10,8 @@ from marvin_server.events import (
     Event,
     MessageDelta,
     Notice,
+    Patch,
+    PatchProposed,
     Permission,
     PermissionRequested,
     ThoughtDelta,
@@ -185,10 +187,11 @@ async def test_a_snapshot_has_all_that_was_sent_and_the_text_so_far(stream: Stre
     assert stream.feed.unfinished() is None
 
 
-async def test_kinds_of_events_can_be_silenced_but_not_turns_and_questions() -> None:
-    stream = Stream("thought", "notice", "turn", "permission")
+async def test_kinds_of_events_can_be_silenced_but_not_turns_questions_and_reviews() -> None:
+    stream = Stream("thought", "notice", "turn", "permission", "patch")
     question = PermissionRequested(Permission("q", "command", "ls", "why", "rule"))
-    stream.push(ThoughtDelta("m", "?"), Notice("note", "x"), question, TurnFinished("t", "completed", Usage()))
+    proposed, end = PatchProposed(Patch("p", "title", ())), TurnFinished("t", "completed", Usage())
+    stream.push(ThoughtDelta("m", "?"), Notice("note", "x"), question, proposed, end)
     stream.feed.catch_up()
     told = [event["type"] for events in stream.pipe.events for event in events]
-    assert told == ["turn.started", "permission.requested", "turn.finished"]
+    assert told == ["turn.started", "permission.requested", "patch.proposed", "turn.finished"]

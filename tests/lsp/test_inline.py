@@ -56,9 +56,21 @@ async def test_nothing_is_asked_unless_the_person_wants_it(
     assert not model_server.requests
 
 
-async def test_secrets_are_not_sent(start: Start, workspace: Path, model_server: ThreadedModelServer) -> None:
-    plain = await connect(start, workspace, ".env")
-    assert await complete(plain, name=".env") == {"items": []}
+@pytest.mark.parametrize("name", [".env", ".env/prod", "link/.env", "link/prod", "../outside.py", "out.py"])
+async def test_secrets_and_what_is_outside_of_the_workspace_are_not_sent(
+    start: Start, workspace: Path, model_server: ThreadedModelServer, name: str
+) -> None:
+    secrets = workspace / "secrets"
+    for folder in (secrets, secrets / ".env"):
+        folder.mkdir()
+    (workspace.parent / "outside.py").touch()
+    (workspace / "out.py").symlink_to(workspace.parent / "outside.py")
+    if name == ".env":
+        (secrets / "prod").touch()
+        (workspace / ".env").symlink_to("secrets/prod")
+    (workspace / "link").symlink_to("secrets/.env" if name == "link/prod" else "secrets")
+    plain = await connect(start, workspace, name)
+    assert await complete(plain, name=name) == {"items": []}
     assert not model_server.requests
 
 

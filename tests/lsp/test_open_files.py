@@ -152,6 +152,66 @@ async def test_an_edit_that_the_editor_does_not_show_fails_and_leaves_the_disk_a
     assert file.read_text() == "# A workspace\n"
 
 
+async def both_files_on_their_way(
+    editor: Editor, person: Buffers, workspace: Path, model_server: ThreadedModelServer
+) -> str:
+    """The session of a turn that waits for the editor to confirm an edit of one file, with another one on disk."""
+    (workspace / "b.txt").write_text("bee\n")
+    person.open(workspace / "README.md")
+    person.manner = "silent"
+    patch = (
+        "*** Begin Patch\n*** Update File: README.md\n-# A workspace\n+# Marvin's\n"
+        "*** Update File: b.txt\n-bee\n+BEE\n*** End Patch"
+    )
+    model_server.play([call("apply_patch", patch=patch), says("Done.")])
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id)
+    await editor.until(lambda message: message.get("method") == "workspace/applyEdit")
+    return session_id
+
+
+def assert_as_it_was(workspace: Path) -> None:
+    assert {path.name: path.read_text() for path in workspace.iterdir()} == {
+        "README.md": "# A workspace\n",
+        "b.txt": "bee\n",
+    }
+
+
+async def test_a_cancelled_turn_waits_for_no_edit_and_leaves_nothing_behind(
+    editor: Editor, person: Buffers, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await both_files_on_their_way(editor, person, workspace, model_server)
+    await editor.request("marvin/turn/cancel", {"sessionId": session_id})
+    finished = await editor.event("turn.finished", session_id, 1.5)
+    assert finished["stopReason"] == "cancelled"
+    assert_as_it_was(workspace)
+
+
+@pytest.mark.parametrize("way", ["shutdown", "end of input"])
+async def test_the_end_of_the_connection_waits_for_no_edit_and_leaves_nothing_behind(
+    editor: Editor, person: Buffers, workspace: Path, model_server: ThreadedModelServer, way: str
+) -> None:
+    await both_files_on_their_way(editor, person, workspace, model_server)
+    if way == "shutdown":
+        assert await editor.leave() == 0
+    else:
+        assert editor.process.stdin
+        editor.process.stdin.close()
+        assert await editor.exit_code() == 1
+    assert_as_it_was(workspace)
+
+
+async def test_an_open_file_of_one_bare_line_end_that_is_not_on_disk_is_created_in_the_editor(
+    editor: Editor, person: Buffers, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    uri = person.open(workspace / "new.py", "\n")
+    model_server.play([call("create_file", path="new.py", content="print(1)\n"), says("Done.")])
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id)
+    assert await finished(editor, session_id) == "completed"
+    assert (person.text(uri), (workspace / "new.py").exists()) == ("print(1)\n", False)
+
+
 async def test_what_cannot_be_read_of_a_notification_ends_nothing(editor: Editor, workspace: Path) -> None:
     uri = (workspace / "README.md").as_uri()
     editor.notify("textDocument/didOpen", {"textDocument": 1})

@@ -14,6 +14,8 @@ from marvin_server.lsp.rpc import Rpc
 from marvin_server.protocol.errors import Code
 from tests.lsp.test_framing import JSON
 
+WITHDRAWN = ("$/cancelRequest", {"id": 1})
+
 
 class Wire:
     """A connection whose methods echo, hang, crash and refuse."""
@@ -219,7 +221,19 @@ async def test_a_client_that_does_not_answer_is_given_up() -> None:
     with pytest.raises(TimeoutError):
         await wire.rpc.request("ask", {}, 0.01)
     wire.receive({"jsonrpc": "2.0", "id": 1, "result": "late"})
-    assert len(await wire.settle()) == 1
+    assert [(one["method"], one["params"]) for one in await wire.settle()] == [("ask", {}), WITHDRAWN]
+
+
+async def test_a_question_that_is_not_asked_any_more_is_withdrawn_unless_it_was_answered() -> None:
+    wire = Wire()
+    first, second = (asyncio.create_task(wire.rpc.request("ask", {}, 5)) for _ in range(2))
+    await wire.settle()
+    wire.receive({"jsonrpc": "2.0", "id": 2, "result": "yes"})
+    assert await second == "yes"
+    first.cancel()
+    assert [one["method"] for one in await wire.settle()] == ["ask", "ask", "$/cancelRequest"]
+    assert (wire.sent[-1]["method"], wire.sent[-1]["params"]) == WITHDRAWN
+    assert first.cancelled()
 
 
 KEYS = st.sampled_from(("jsonrpc", "id", "method", "params", "result", "error", "x"))

@@ -167,6 +167,49 @@ async def test_a_snapshot_in_the_midst_of_a_turn_has_what_is_going_on(
     assert "partial" not in loaded
 
 
+async def test_a_call_that_has_ended_while_its_round_goes_on_has_its_result_in_a_snapshot(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    calls = [Call("run_command", json.dumps({"command": line}), id=line) for line in ("true", "false")]
+    model_server.play([Reply(Said(tuple(calls)))])
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id)
+    asked = await editor.event("permission.requested", session_id)
+    params = {"permissionId": asked["permission"]["id"], "decision": "allowOnce"}
+    await editor.request("marvin/permission/answer", params)
+    await editor.event("permission.requested", session_id, nth=2)
+    ended = await editor.event("tool.finished", session_id)
+    items = (await load(editor, session_id))["items"]
+    assert [(item.get("status"), item.get("output")) for item in items] == [
+        (None, None),
+        (None, None),
+        ("ok", ended["output"]),
+        ("running", None),
+    ]
+
+
+async def test_pages_of_one_message_have_every_call_with_its_result(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    call = Call("read_file", '{"path": "README.md"}')
+    model_server.play([Reply(Said((call,))), Reply(Said((call,))), says("Done.")])
+    session_id = await editor.session(workspace)
+    await finished(editor, session_id, "go")
+    whole = (await load(editor, session_id))["items"]
+    page = await load(editor, session_id, limit=1)
+    items = page["items"]
+    while "cursor" in page:
+        page = await load(editor, session_id, limit=1, before=page["cursor"])
+        items = [*page["items"], *items]
+    assert items == whole
+    assert [item.get("status") for item in whole] == [None, None, "ok", None, "ok", None]
+    assert {item["parentId"] for item in whole[1:]} <= {item["id"] for item in whole}
+    foreign = await editor.session(workspace)
+    await finished(editor, foreign)
+    with pytest.raises(Refused, match="no entry"):
+        await load(editor, session_id, before=(await load(editor, foreign))["items"][-1]["id"])
+
+
 async def test_a_snapshot_has_the_text_so_far_and_the_events_go_on_after_it(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer
 ) -> None:
@@ -252,6 +295,26 @@ async def test_an_ephemeral_session_leaves_nothing(start: Start, editor: Editor,
     assert await editor.leave() == 0
     with pytest.raises(Refused, match="1001"):
         await load(await start(), session_id)
+
+
+async def test_an_ephemeral_session_is_in_no_list_of_others_and_goes_when_its_server_is_killed(
+    start: Start, editor: Editor, workspace: Path
+) -> None:
+    session_id = await editor.session(workspace, ephemeral=True)
+    await finished(editor, session_id, "Zaphod")
+    other = await start()
+    for params in ({}, {"query": "Zaphod"}):
+        assert (await other.request("marvin/session/list", params))["sessions"] == []
+    forked = (await other.request("marvin/session/fork", {"sessionId": session_id}))["session"]["id"]
+    editor.process.kill()
+    await editor.process.wait()
+    later = await start()
+    with pytest.raises(Refused, match="1001"):
+        await load(later, session_id)
+    assert len((await load(later, forked))["items"]) == 2
+    assert await other.leave() == 0
+    with pytest.raises(Refused, match="1001"):
+        await load(later, forked)
 
 
 async def test_two_processes_share_a_store_but_not_a_session(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.editor import Editor
+from tests.transcripts import page
 from tests.transcripts.record import FOLDER, SCENES, Scene, read, recorded
 
 
@@ -14,6 +15,12 @@ from tests.transcripts.record import FOLDER, SCENES, Scene, read, recorded
 async def test_a_transcript_is_what_is_said_today(name: str, tmp_path: Path) -> None:
     """When this fails on purpose: ``python -m tests.transcripts.record``."""
     assert await recorded(name, tmp_path) == read(name)
+
+
+def test_the_transcript_of_the_page_is_cut_from_these() -> None:
+    """When this fails on purpose: ``python -m tests.transcripts.page``."""
+    shown = page.PAGE.read_text(encoding="utf-8")
+    assert page.put(shown) == shown
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from tests.lsp.conftest import Start
 from tests.lsp.editor import Editor, Refused
+from tests.lsp.test_context import commit_all
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply, Said, Thought, Tokens
 from tests.servers.scenarios import calls, deltas, says, status
@@ -182,6 +184,51 @@ async def test_cancel_sent_at_once_after_start_cancels_it(
     assert (await editor.event("turn.finished", session_id))["stopReason"] == "cancelled"
 
 
+async def test_cancel_waits_for_nothing_that_another_prompt_waits_for(
+    start: Start, workspace: Path, tmp_path: Path, model_server: ThreadedModelServer
+) -> None:
+    model_server.play([says("Half ", "an answer", stall_after=3), says("Done.")])
+    (tmp_path / "bin").mkdir()
+    git, held = tmp_path / "bin" / "git", tmp_path / "held"
+    os.mkfifo(held)
+    git.write_text(
+        f'#!/bin/sh\ncase "$*" in *diff*) read -r _ < "{held}";; esac\nPATH="{os.environ["PATH"]}" exec git "$@"\n'
+    )
+    git.chmod(0o755)
+    commit_all(workspace)
+    editor = await start(PATH=f"{git.parent}:{os.environ['PATH']}")
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id)
+    await editor.event("message.delta", session_id)
+    said = {"sessionId": session_id, "input": [{"type": "text", "text": "later"}], "whenBusy": "queue"}
+    queueing = editor.ask("marvin/turn/start", {**said, "context": [{"type": "gitDiff"}]})
+    writer = os.open(held, os.O_RDWR)
+    await editor.request("marvin/turn/cancel", {"sessionId": session_id})
+    assert (await editor.event("turn.finished", session_id))["stopReason"] == "cancelled"
+    assert all(message.get("id") != queueing for message in editor.messages)
+    os.write(writer, b"go\n" * 9)
+    assert (await editor.answer(queueing))["state"] == "running"
+    assert (await editor.event("turn.finished", session_id, nth=2))["stopReason"] == "completed"
+    os.close(writer)
+
+
+async def test_what_was_steered_into_a_cancelled_turn_is_a_draft(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    model_server.play([says("Half ", "an answer", stall_after=3)])
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id)
+    await editor.event("message.delta", session_id)
+    await editor.turn(session_id, "steered", whenBusy="steer")
+    await editor.request("marvin/turn/cancel", {"sessionId": session_id})
+    await editor.event("turn.finished", session_id)
+    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    (draft,) = loaded["drafts"]
+    assert (draft["message"]["parts"], "turnId" in loaded) == ([{"type": "text", "text": "steered"}], False)
+    await editor.request("marvin/turn/cancel", {"sessionId": session_id, "turnId": draft["id"]})
+    assert (await editor.request("marvin/session/load", {"sessionId": session_id}))["drafts"] == []
+
+
 async def test_a_queued_turn_is_cancelled_without_the_running_one(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer
 ) -> None:
@@ -345,6 +392,18 @@ async def test_an_editor_that_does_not_read_holds_up_nothing_and_gets_everything
     events = editor.events(sessions[0]["id"])
     assert text(events) == "".join(f"word{number} " for number in range(20_000))
     assert len([event for event in events if event["type"] == "message.delta"]) < 5
+
+
+async def test_what_a_session_has_used_is_told_though_nobody_could_answer(
+    start: Start, editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    model_server.play([Reply(Said(("Hi",), tokens=Tokens(100, 20, 40)))])
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id)
+    await editor.event("turn.finished", session_id)
+    other = await start(LLM_PROVIDER="anthropic")
+    used = await other.request("marvin/usage/get", {"sessionId": session_id})
+    assert used == {"tokens": {"input": 100, "output": 20, "cacheRead": 40, "cacheWrite": 0}, "contextUsed": 120}
 
 
 async def test_usage_and_status_and_models_are_told(

@@ -113,7 +113,7 @@ def test_words_are_spelled_as_they_are_sent() -> None:
 def test_an_optional_field_is_required_of_the_server_once_it_has_a_value() -> None:
     required = {name: SCHEMA["$defs"][name]["required"] for name in ("Permission", "TurnStartParams")}
     assert required == {
-        "Permission": ["id", "kind", "title", "reason", "decidedBy", "options"],
+        "Permission": ["id", "kind", "title", "reason", "decidedBy", "options", "isWhole"],
         "TurnStartParams": ["sessionId", "input"],
     }
 

@@ -115,6 +115,10 @@ class HttpServer:
             raise TimeoutError(f"{what} within {WAIT_SECONDS} s; requests so far: {len(self.requests)}") from None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._server.is_serving():
+            # It was on its way in when the server closed: nobody would end it any more.
+            writer.transport.abort()
+            return
         self.connections += 1
         self._tell()
         task = asyncio.create_task(self._converse(reader, writer))

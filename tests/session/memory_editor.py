@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from marvin_server.edits.lines import alike
 from marvin_server.edits.merge import merge
 from marvin_server.errors import ToolError
 from marvin_server.workspace.editor import Buffer, BufferEdit
@@ -21,14 +22,18 @@ class MemoryEditor:
         self._texts: dict[str, str] = {}
         self._on_disk: dict[str, str | None] = {}
         self._versions: dict[str, int] = {}
+        self._encodings: dict[str, str] = {}
         self._typed: set[str] = set()
         self.steps: list[UndoStep] = []
         self.meanwhile: list[Callable[[], object]] = []
         self.is_silent = False
+        self._news: list[str] = []
 
-    def open(self, path: Path, *, line_ends: str | None = None) -> None:
-        """Open a file, which need not exist; ``line_ends`` are those that the editor uses, whatever the file has."""
-        text = path.read_bytes().decode() if path.exists() else None
+    def open(self, path: Path, *, line_ends: str | None = None, encoding: str = "utf-8") -> None:
+        """Open a file, which need not exist; ``line_ends`` are those that the editor uses, whatever the file has, and
+        it takes the file's ``encoding`` for what it is."""
+        self._encodings[str(path)] = encoding
+        text = self._read(path)
         shown = (text or "").replace("\r\n", line_ends) if line_ends else text or ""
         self._texts[str(path)] = shown
         self._on_disk[str(path)] = shown if text is not None else None
@@ -46,7 +51,7 @@ class MemoryEditor:
         self._typed.add(str(path))
 
     def save_as_person(self, path: Path) -> None:
-        path.write_bytes(self._texts[str(path)].encode())
+        path.write_bytes(self._texts[str(path)].encode(self._encodings[str(path)]))
         self._on_disk[str(path)] = self._texts[str(path)]
         self._typed.discard(str(path))
 
@@ -81,12 +86,16 @@ class MemoryEditor:
                 self.save_as_person(Path(buffer.path))
         return tuple(f"{buffer.path} is not saved" for buffer in self.buffers() if buffer.is_dirty)
 
+    async def look(self) -> None:
+        self._news += await self.reconcile()
+
     async def reconcile(self) -> tuple[str, ...]:
-        lines: list[str] = []
+        lines, self._news = self._news, list[str]()
         for buffer in self.buffers():
             path = Path(buffer.path)
-            now = path.read_bytes().decode() if path.exists() else None
-            if now in {None, self._on_disk[buffer.path]}:
+            now = self._read(path)
+            known = self._on_disk[buffer.path]
+            if now is None or (known is not None and alike(now, known)):
                 continue
             if buffer.is_dirty:
                 lines.append(f"{path.name} has unsaved changes and was changed on disk")
@@ -94,6 +103,9 @@ class MemoryEditor:
                 self._set(buffer.path, now or "")
             self._on_disk[buffer.path] = now
         return tuple(lines)
+
+    def _read(self, path: Path) -> str | None:
+        return path.read_bytes().decode(self._encodings[str(path)]) if path.exists() else None
 
     def _set(self, path: str, text: str) -> None:
         self._texts[path] = text

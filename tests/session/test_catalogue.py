@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from marvin_server.errors import NoSession, StoreError
-from marvin_server.messages import Charge, Message, Usage, user_message
+from marvin_server.messages import Charge, Message, Text, ToolCall, ToolResult, Usage, user_message
 from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
 
@@ -37,6 +37,40 @@ def test_a_page_ends_where_the_next_begins(store: Store) -> None:
     assert [entry.parent_id for entry in store.catalogue.page(session.id, 9)] == [None, *(one.id for one in said[:-1])]
 
 
+def call(call_id: str) -> Message:
+    return Message("assistant", (ToolCall(call_id, "read_file", "{}"),))
+
+
+def answer(call_id: str) -> Message:
+    return Message("tool", (ToolResult(call_id, "read_file", "text"),))
+
+
+def test_a_page_never_ends_between_tool_calls_and_their_results(store: Store) -> None:
+    session = store.create_session("/w", "p", "m")
+    said = [user_message("go"), call("a"), answer("a"), call("b"), answer("b"), Message("assistant", (Text("Done."),))]
+    for parent, message in zip([None, *said], said, strict=False):
+        store.append(session.id, message, parent and parent.id)
+    pages = [store.catalogue.page(session.id, 1)]
+    while pages[-1]:
+        pages.append(store.catalogue.page(session.id, 1, pages[-1][0].message.id))
+    assert [[entry.message for entry in page] for page in pages] == [said[5:], said[3:5], said[1:3], said[:1], []]
+    parents = [None, said[0], said[1], said[1], said[3], said[3]]
+    whole = store.catalogue.page(session.id, 9)
+    assert [entry.parent_id for entry in whole] == [parent and parent.id for parent in parents]
+    assert [entry for page in reversed(pages) for entry in page] == whole
+
+
+def test_a_page_before_an_entry_that_does_not_lead_to_the_head_is_refused(store: Store) -> None:
+    mine, other = (store.create_session("/w", "p", "m").id for _ in range(2))
+    first, *_ = say(store, mine, "mine", "too")
+    theirs, *_ = say(store, other, "theirs")
+    branch = user_message("another branch")
+    store.append(mine, branch, first.id)
+    with pytest.raises(StoreError, match="no entry"):
+        store.catalogue.page(mine, 5, theirs.id)
+    assert [entry.message for entry in store.catalogue.page(mine, 5, branch.id)] == [first]
+
+
 def test_an_empty_session_has_an_empty_page_and_what_is_not_there_is_said(store: Store) -> None:
     session = store.create_session("/w", "p", "m")
     assert store.catalogue.page(session.id, 5) == []
@@ -64,5 +98,5 @@ def test_a_deleted_session_leaves_nothing_and_its_children_stay(store: Store) ->
     store.steps.begin(Step(session.id, "t", "edit", "/w", "before"))
     store.catalogue.delete(session.id)
     assert [(one.id, one.parent_id) for one in store.sessions()] == [(child.id, None)]
-    assert (store.search("Zaphod"), store.usage(), store.steps.all()) == ([], [], [])
+    assert (store.catalogue.search("Zaphod"), store.usage(), store.steps.all()) == ([], [], [])
     store.catalogue.delete(session.id)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -327,6 +328,44 @@ async def test_a_review_that_ends_without_an_answer_changes_nothing(opener: Open
     assert only(events, PatchResolved).by == "cancelled"
     assert a.read_text() == LINES
     assert opened.session.patches.pending == ()
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+async def test_mode_plan_rejects_what_waits_for_a_review_and_what_was_accepted_just_before(
+    opener: Opener, a: Path, is_last: bool
+) -> None:
+    opened = opener([edit("a.txt", ("two\n", "2\n"), ("nine\n", "9\n"))], ["Done."], mode="review")
+    subscription = opened.session.subscribe()
+    opened.session.submit("Edit it")
+    patch = only(await more(subscription, PatchProposed), PatchProposed).patch
+    first, second = hunks(patch)
+    accepting = asyncio.create_task(opened.session.resolve(patch.id, [first, second] if is_last else [first]))
+    for _ in range(2):  # The decision is taken by then, and whoever waits for it has not gone on.
+        await asyncio.sleep(0)
+    opened.go_on_with(settings.load({"mode": "plan"}, {"HOME": str(a.parent)}), None)
+    events = await more(subscription)
+    rejected = (Rejection(first, "mode plan"), Rejection(second, "mode plan"))
+    assert only(events, PatchResolved) == PatchResolved(patch.id, (), rejected, "mode plan")
+    [(status, text)] = outputs(events)
+    assert (status, a.read_text(), opened.session.patches.pending) == ("denied", LINES, ())
+    assert text.startswith("The person rejected this change; nothing was done.")
+    resolution = await accepting
+    assert resolution.applied == (() if is_last else (first,))
+    with pytest.raises(PatchSettled):
+        await opened.session.resolve(patch.id, "all")
+
+
+async def test_of_more_patches_than_may_wait_the_oldest_counts_as_kept(opener: Opener, a: Path) -> None:
+    lines = ["two\n", *(f"{number} two\n" for number in range(202))]
+    edits = [edit("a.txt", pair) for pair in pairwise(lines)]
+    opened = opener(edits[:101], edits[101:], ["Done."])
+    events = await finished(opened.session)
+    made = [event.patch for event in events if isinstance(event, PatchApplied)]
+    resolved = [event for event in events if isinstance(event, PatchResolved)]
+    assert resolved == [PatchResolved(patch.id, tuple(hunks(patch)), (), "limit") for patch in made[:2]]
+    assert [patch.id for patch in opened.session.patches.pending] == [patch.id for patch in made[2:]]
+    with pytest.raises(PatchSettled):
+        await opened.session.resolve(made[0].id, "all")
 
 
 async def test_a_command_sees_what_marvin_wrote_and_its_changes_are_read_again(

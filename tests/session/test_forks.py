@@ -83,6 +83,6 @@ def test_deleting_sessions_in_any_order_takes_nothing_from_the_others(
             store.catalogue.delete(sessions[number])
             del whole[sessions[number]]
             assert {session_id: store.history(session_id) for session_id in whole} == whole
-    assert store.search("done") == []
+    assert store.catalogue.search("done") == []
     assert store.sessions() == []
     store.close()

@@ -36,6 +36,8 @@ async def test_the_history_of_this_workspace_is_searched_and_no_other(tmp_path: 
     (found,) = await said(store, here, home, "What was decided?", asking)
     assert found.endswith("The harbour decision was to wait")
     assert "hunter2" not in found
-    assert [hit.snippet for hit in store.search("harbour", cwd=str(elsewhere))] == ["The harbour password is hunter2"]
-    assert len(store.search("harbour")) == 2
+    assert [hit.snippet for hit in store.catalogue.search("harbour", cwd=str(elsewhere))] == [
+        "The harbour password is hunter2"
+    ]
+    assert len(store.catalogue.search("harbour")) == 2
     store.close()

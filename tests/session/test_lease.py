@@ -286,14 +286,15 @@ async def test_an_answer_here_comes_before_one_from_another_process(
 
 
 async def test_a_yes_to_anything_else_than_what_was_put_is_a_no(
-    opener: Opener, store: Store, other: Other, tmp_path: Path
+    opener: Opener, path: Path, other: Other, tmp_path: Path
 ) -> None:
     opened = opener(Scripted([call("run_command", '{"command": "touch made"}')], ["ok"]))
     subscription = opened.session.subscribe()
     opened.session.submit("go")
     permission = await asked(subscription)
     forged = "UPDATE questions SET permission = replace(permission, 'touch made', 'true')"
-    other.do(f"store._db.execute({forged!r}).rowcount")
+    with closing(sqlite3.connect(path, isolation_level=None)) as forger:
+        forger.execute(forged)
     assert other.do(f"store.questions.answer({permission.id!r}, 'allow_once', 'terminal')") == "True"
     events = await until(subscription, TurnFinished)
     resolved = [event for event in events if isinstance(event, PermissionResolved)]

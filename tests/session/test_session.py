@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import sqlite3
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from marvin_server.events import (
     MessageFinished,
     PermissionRequested,
     PermissionResolved,
+    RoundStarted,
     ToolFinished,
     ToolOutput,
     ToolStarted,
@@ -359,6 +362,32 @@ async def test_a_busy_session_rejects_queues_or_steers(opener: Opener) -> None:
     assert (again[0].turn_id, stop(again)) == (queued, ("completed", None))
 
 
+@pytest.mark.parametrize("stopped_by", ["cancelled", "denied"])
+async def test_what_was_steered_into_a_turn_that_is_stopped_is_a_draft_and_starts_nothing(
+    opener: Opener, store: Store, stopped_by: str
+) -> None:
+    provider = Scripted([call("run_command", '{"command": "true"}')], ["second"])
+    opened = opener(provider)
+    subscription = opened.session.subscribe()
+    opened.session.submit("one")
+    asked = await wait_for(subscription, PermissionRequested)
+    assert isinstance(asked, PermissionRequested)
+    opened.session.submit("and quickly", "steer")
+    queued = opened.session.submit("two", "queue")
+    if stopped_by == "denied":
+        opened.session.answer(asked.permission.id, "deny_and_stop")
+    else:
+        opened.session.cancel()
+    assert stop(await finish(subscription)) == (stopped_by, None)
+    again = await finish(subscription)
+    assert isinstance(again[0], TurnStarted)
+    assert (again[0].turn_id, stop(again)) == (queued, ("completed", None))
+    assert [m.text for m in provider.requests[1].history if m.role == "user"] == ["one", "two"]
+    assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["and quickly"]
+    await opened.session.close()
+    assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["and quickly"]
+
+
 async def test_a_late_subscriber_gets_the_kept_events_from_its_number_on(opener: Opener) -> None:
     opened = opener(Scripted(["hello"]))
     opened.session.submit("go")
@@ -432,3 +461,56 @@ async def test_a_crash_of_the_provider_keeps_the_text_that_arrived(opener: Opene
     opened.session.submit("go")
     assert stop(await finish(subscription)) == ("failed", "InternalError")
     assert store.history(opened.session.id)[-1].text == "Half"
+
+
+async def test_a_large_message_is_on_disk_before_it_is_shown(opener: Opener, store: Store) -> None:
+    large = "word " * 100_000
+    opened = opener(Scripted([large]))
+    subscription = opened.session.subscribe()
+    opened.session.submit("go")
+    async with asyncio.timeout(5):
+        async for _, event in subscription:
+            if isinstance(event, MessageFinished) and event.message.role == "assistant":
+                assert store.history(opened.session.id)[-1] == event.message
+                break
+    assert stop(await finish(subscription)) == ("completed", None)
+    assert [message.text for message in store.history(opened.session.id)] == ["go", large]
+
+
+async def test_cancelled_while_a_large_message_is_written_keeps_it_whole_and_runs_nothing(
+    opener: Opener, store: Store, workspace: Path, tmp_path: Path
+) -> None:
+    large = "word " * 100_000
+    opened = opener(Scripted([large, call("create_file", '{"path": "made", "content": ""}')]))
+    subscription = opened.session.subscribe()
+    opened.session.submit("go")
+    with closing(sqlite3.connect(tmp_path / "marvin.db", isolation_level=None)) as other:
+        await wait_for(subscription, RoundStarted)
+        other.execute("BEGIN IMMEDIATE")
+        await wait_for(subscription, MessageDelta)
+        opened.session.cancel()
+        opened.session.cancel()
+        other.execute("COMMIT")
+    events = await finish(subscription)
+    assert stop(events) == ("cancelled", None)
+    history = store.history(opened.session.id)
+    assert [(message.role, message.text, message.finish) for message in history[:2]] == [
+        ("user", "go", None),
+        ("assistant", large, "tool_calls"),
+    ]
+    assert paired(history)
+    assert not (workspace / "made").exists()
+
+
+async def test_a_large_message_that_cannot_be_written_ends_the_turn_unseen(
+    opener: Opener, store: Store, tmp_path: Path
+) -> None:
+    opened = opener(Scripted(["word " * 100_000]))
+    subscription = opened.session.subscribe()
+    opened.session.submit("go")
+    with closing(sqlite3.connect(tmp_path / "marvin.db", isolation_level=None)) as other:
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON entries BEGIN SELECT raise(ABORT, 'no room'); END")
+    events = await finish(subscription)
+    assert stop(events) == ("failed", "StoreError")
+    assert [event.message.role for event in events if isinstance(event, MessageFinished)] == ["user"]
+    assert [message.text for message in store.history(opened.session.id)] == ["go"]

@@ -17,8 +17,10 @@ from msgspec.structs import astuple
 
 from marvin_server.errors import StoreError
 from marvin_server.messages import Charge, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, user_message
+from marvin_server.session import schema
+from marvin_server.session.catalogue import Hit
 from marvin_server.session.steps import KeptStep, Step
-from marvin_server.session.store import Hit, SessionRecord, Store
+from marvin_server.session.store import SessionRecord, Store
 from marvin_server.session.usage import ModelUsage
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +98,7 @@ def test_any_text_can_be_stored_and_only_broken_unicode_is_replaced(
         latest = store.latest(text)
         assert latest is not None
         assert latest.id == session.id
-        store.search(text)
+        store.catalogue.search(text)
         store.sessions(query=text)
 
 
@@ -187,6 +189,16 @@ def test_sessions_are_listed_by_their_latest_change_and_filtered_by_folder_and_w
     assert store.latest("/nowhere") is None
 
 
+def test_an_ephemeral_session_is_in_no_list_and_is_found_by_its_id(store: Store) -> None:
+    session = store.create_session("/w", "p", "m", "Zaphod", keeper="a-lease")
+    store.append(session.id, user_message("Trillian"), None)
+    fork = store.catalogue.fork(session.id, keeper="another")
+    assert (store.sessions(), store.sessions(query="Zaphod"), store.latest("/w")) == ([], [], None)
+    assert store.catalogue.search("Trillian") == []
+    assert store.find(session.id).title == "Zaphod"
+    assert store.catalogue.ephemeral() == {session.id: "a-lease", fork: "another"}
+
+
 def test_a_session_is_found_by_its_id_or_the_start_of_it(store: Store) -> None:
     session = say(store, "hello")
     assert store.find(session.id) == session
@@ -210,13 +222,13 @@ def test_a_search_finds_messages_by_the_starts_of_their_words_best_first(store: 
     long = say(store, "filler " * 200 + "a kangaroo at last", title="Long")
     short = say(store, "Kangaroos!", title="Short")
     say(store, "nothing of the kind")
-    hits = store.search("kangaroo")
+    hits = store.catalogue.search("kangaroo")
     assert [hit.session_id for hit in hits] == [short.id, long.id]
     assert hits[0] == Hit(short.id, str(short.head), "Short", "Kangaroos!")
     assert hits[1].snippet.startswith("…")
     assert hits[1].snippet.endswith("a kangaroo at last")
-    assert [hit.title for hit in store.search("last KANGAROO")] == ["Long"]
-    assert len(store.search("kangaroo", limit=1)) == 1
+    assert [hit.title for hit in store.catalogue.search("last KANGAROO")] == ["Long"]
+    assert len(store.catalogue.search("kangaroo", limit=1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -224,7 +236,7 @@ def test_a_search_finds_messages_by_the_starts_of_their_words_best_first(store: 
 )
 def test_a_search_for_signs_finds_nothing_and_is_no_error(store: Store, query: str) -> None:
     say(store, "hello")
-    assert store.search(query) == []
+    assert store.catalogue.search(query) == []
 
 
 def test_usage_adds_up_by_model_and_keeps_unknown_prices_apart(store: Store) -> None:
@@ -303,17 +315,19 @@ def test_a_stored_message_of_an_unknown_shape_is_named(store: Store, path: Path)
         store.history(session.id)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path, version: int) -> None:
     store = Store.open(path)
     session = say(store, "hello")
     store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5))
     store.close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE questions")
-        connection.execute("DROP TABLE drafts")
-        connection.execute("DROP INDEX entries_by_parent")
-        connection.execute("DROP INDEX sessions_by_head")
+        connection.execute("ALTER TABLE sessions DROP COLUMN keeper")
+        if version < 5:
+            connection.execute("DROP TABLE questions")
+            connection.execute("DROP TABLE drafts")
+            connection.execute("DROP INDEX entries_by_parent")
+            connection.execute("DROP INDEX sessions_by_head")
         if version < 4:
             connection.execute("ALTER TABLE sessions DROP COLUMN archived")
         if version < 3:
@@ -350,7 +364,7 @@ def test_steps_are_kept_in_order_and_those_that_change_nothing_are_forgotten(sto
 def test_a_file_of_a_newer_marvin_is_refused_and_left_as_it_is(path: Path) -> None:
     Store.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 6")
+        connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
     with pytest.raises(StoreError, match="made by a newer Marvin"):
         Store.open(path)
 
@@ -466,7 +480,7 @@ def test_nothing_that_was_acknowledged_is_lost_to_kill_9(store: Store, path: Pat
         with closing(Store.open(path)) as reopened:
             assert [message.id for message in reopened.history(session.id, parent_id)] == acknowledged
             # One more may be in it: durable, but killed before it was printed.
-            assert len(reopened.search("message", limit=10**6)) == reopened.find(session.id).messages - 1
+            assert len(reopened.catalogue.search("message", limit=10**6)) == reopened.find(session.id).messages - 1
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,10 @@ from marvin_server.errors import MarvinError, UsageError
 from marvin_server.events import Event, Notice, PermissionRequested, TurnFinished
 from marvin_server.messages import ToolCall
 from marvin_server.providers.selection import Choice
+from marvin_server.session.file_copy import Failed
 from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
-from marvin_server.session.taking_back import Failed
 from marvin_server.session.undo import TakenBack
 from tests.agent.scripted import Scripted, call
 
@@ -449,3 +451,28 @@ async def test_where_nothing_can_be_kept_the_work_goes_on_and_it_is_said_once(
     ]
     with pytest.raises(MarvinError, match="nothing to undo"):
         await played.undo()
+
+
+async def test_where_the_store_takes_no_step_commands_run_all_the_same_and_it_is_said_once(
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
+    full = "CREATE TRIGGER full BEFORE INSERT ON checkpoints BEGIN SELECT raise(ABORT, 'no room for steps'); END"
+    with closing(sqlite3.connect(tmp_path / "marvin.db", isolation_level=None)) as other:
+        other.execute(full)
+    played = await play([run("touch one"), run("touch two")])
+    assert [(workspace / name).exists() for name in ("one", "two")] == [True, True]
+    assert played.notices == [
+        f"what commands change cannot be undone: {tmp_path}/marvin.db: no room for steps",
+    ]
+
+
+async def test_a_first_edit_tidies_nothing_and_one_a_day_later_does(
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
+    await play([patch("a.txt", "two\n", "2\n")])
+    (kept,) = tmp_path.glob("home/**/objects/..")
+    assert not (kept / "tidied").exists()
+    yesterday = kept.stat().st_mtime - 86_401
+    os.utime(kept, (yesterday, yesterday))
+    await play([patch("a.txt", "six\n", "6\n")])
+    assert (kept / "tidied").exists()

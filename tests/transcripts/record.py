@@ -1,7 +1,8 @@
 """``python -m tests.transcripts.record`` writes what an editor and the real server say to each other in a few scenes.
 
 A transcript is a file of JSON lines, as ``marvin lsp --record`` writes them, with what differs from run to run made the
-same: ids, times, folders, durations, and how deltas happened to be batched. ``play.py`` plays one to an editor.
+same: ids, times, folders, durations, and how deltas happened to be batched. ``play.py`` plays one to an editor, and
+``page.py`` cuts one for docs/protocol.md.
 """
 
 import asyncio
@@ -9,11 +10,12 @@ import json
 import re
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from marvin_server import __version__
-from tests.lsp.editor import Editor
+from tests.lsp.editor import Editor, Refused
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import THOUGHTFUL, Call, Reply, Scenario
 from tests.servers.scenarios import calls, deltas, says, status
@@ -21,13 +23,17 @@ from tests.servers.scenarios import calls, deltas, says, status
 FOLDER = Path(__file__).parent
 SAVED = "def total(prices):\n    return sum(prices)\n"
 UNSAVED = SAVED + "\n\ndef mean(prices):\n    return total(prices) / len(prices)\n"
+FIX = (
+    "    return total(prices) / len(prices)\n",
+    "    return total(prices) / len(prices) if prices else 0\n",
+)
 CAPABILITIES: dict[str, Any] = {
     "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}},
     "experimental": {"marvin": {"protocolVersion": 1, "documentSave": {}}},
 }
 # These say how things stand, and come whenever they like.
 WHENEVER = ("marvin/session/changed", "marvin/status/changed")
-_ID = re.compile(r"\b[0-9a-f]{26}\b")
+_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{26}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 _SAME = {"durationMs": 1, "processId": None}
 Line = dict[str, Any]
@@ -52,7 +58,7 @@ class Scene:
         return await self.editor.turn(self.session, text, clientTurnId=text, **params)
 
     async def finished(self, nth: int = 1) -> None:
-        await self.editor.event("turn.finished", self.session, 10, nth=nth)
+        await self.editor.event("turn.finished", self.session, nth=nth)
 
     async def load(self) -> None:
         await self.editor.request("marvin/session/load", {"sessionId": self.session})
@@ -65,6 +71,13 @@ class Scene:
         changes = [{"range": edit["range"], "text": edit["newText"]} for edit in reversed(change["edits"])]
         now = {"uri": self.uri, "version": 3}
         self.editor.notify("textDocument/didChange", {"textDocument": now, "contentChanges": changes})
+
+    async def save(self, text: str) -> None:
+        """Save the document as the server asks for it, with ``text`` in it."""
+        asked = await self.editor.until(lambda message: message.get("method") == "marvin/document/save")
+        (self.workspace / "shop.py").write_text(text)
+        self.editor.notify("textDocument/didSave", {"textDocument": {"uri": self.uri}, "text": text})
+        self.editor.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"saved": [self.uri]}})
 
 
 async def chat(scene: Scene) -> None:
@@ -113,6 +126,26 @@ async def review(scene: Scene) -> None:
     await scene.finished()
 
 
+async def worked(scene: Scene) -> None:
+    """The one that docs/protocol.md shows: all that was written so far is saved."""
+    (scene.workspace / "shop.py").write_text(UNSAVED)
+    await scene.begin()
+    whole = {"start": {"line": 4, "character": 0}, "end": {"line": 6, "character": 0}}
+    selection = {"type": "selection", "uri": scene.uri, "version": 2, "range": whole}
+    await scene.say("Why does mean fail? Fix it.", context=[selection])
+    await scene.apply_edit()
+    await scene.save(UNSAVED.replace(*FIX))
+    asked = await scene.editor.event("permission.requested", scene.session)
+    answer = {"permissionId": asked["permission"]["id"], "decision": "allowOnce"}
+    await scene.editor.request("marvin/permission/answer", answer)
+    await scene.finished()
+    applied = await scene.editor.event("patch.applied", scene.session)
+    await scene.editor.request("marvin/patch/resolve", {"patchId": applied["patch"]["id"], "accept": "all"})
+    await scene.editor.request("marvin/session/load", {"sessionId": scene.session, "limit": 1})
+    with suppress(Refused):
+        await scene.editor.request("marvin/turn/start", {"sessionId": scene.session, "input": "Thanks!"})
+
+
 async def cancelled(scene: Scene) -> None:
     await scene.begin()
     turn = await scene.say("Tell me everything.")
@@ -127,19 +160,22 @@ async def failed(scene: Scene) -> None:
     await scene.finished()
 
 
-_PATCH = json.dumps(
-    {
-        "path": "shop.py",
-        "old_str": "    return total(prices) / len(prices)\n",
-        "new_str": "    return total(prices) / len(prices) if prices else 0\n",
-    }
-)
+_PATCH = json.dumps({"path": "shop.py", "old_str": FIX[0], "new_str": FIX[1]})
+_CHECK = json.dumps({"command": "python3 -c 'import shop; print(shop.mean([]))'"})
 SCENES: dict[str, tuple[Scenario, Callable[[Scene], Awaitable[None]]]] = {
     "chat": ([Reply(THOUGHTFUL)], chat),
     "question": ([calls(Call("run_command", '{"command": "echo 2 passed"}')), says("Both pass.")], question),
     "denied": ([calls(Call("run_command", '{"command": "echo 2 passed"}'))], denied),
     "patch": ([calls(Call("apply_patch", _PATCH)), says("Done.")], patch),
     "review": ([calls(Call("apply_patch", _PATCH)), says("As you like.")], review),
+    "worked": (
+        [
+            calls(Call("apply_patch", _PATCH)),
+            calls(Call("run_command", _CHECK)),
+            says("`mean` divided by zero when there were no prices; now it is 0."),
+        ],
+        worked,
+    ),
     "cancelled": ([deltas(1, stall_after=1)], cancelled),
     "failed": ([status(401)], failed),
 }
@@ -151,6 +187,9 @@ async def recorded(name: str, folder: Path) -> list[Line]:
     workspace, record = folder / "workspace", folder / "record.jsonl"
     workspace.mkdir()
     (workspace / "shop.py").write_text(SAVED)
+    config = folder / "marvin" / "config" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("sandbox: off\n")
     with ThreadedModelServer(replies) as server:
         environ = {
             "HOME": str(folder),
@@ -159,7 +198,6 @@ async def recorded(name: str, folder: Path) -> list[Line]:
             "OPENAI_COMPAT_API_KEY": "sk-transcript",
             "OPENAI_COMPAT_MODEL": "test-model",
             "MARVIN_PROVIDER": "openai-compat",
-            "MARVIN_SANDBOX": "off",
         }
         editor = await Editor.start(workspace, environ, "--record", record)
         try:

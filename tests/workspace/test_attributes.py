@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from marvin_server.workspace import documents
-from marvin_server.workspace.changes import Change, apply
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.confine import Root
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="extended attributes are those of Linux")
@@ -34,7 +34,7 @@ def write(root: Root) -> None:
 
 
 def change(root: Root) -> None:
-    apply(root, [Change("file", documents.read(root, "file"), "new")])
+    stage(root, [Change("file", documents.read(root, "file"), "new")]).commit()
 
 
 def tag(path: Path, name: str, value: bytes) -> None:

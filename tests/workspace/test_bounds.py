@@ -20,6 +20,7 @@ from marvin_server.workspace import documents, listing, process
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.search import search
 from marvin_server.workspace.workspace import Workspace
+from tests.workspace.writing import append
 
 what, folder = sys.argv[1:]
 root = Root(__import__("pathlib").Path(folder))
@@ -34,7 +35,7 @@ DO = {
     "read bytes": lambda: documents.read_bytes(root, "file", 1_000_000),
     "first lines": lambda: len(asyncio.run(documents.read_lines(root, "file", 1, 3)).lines),
     "later lines": lambda: len(asyncio.run(documents.read_lines(root, "file", 10**7, 10**7 + 1)).lines),
-    "append": lambda: documents.append(root, "file", "more"),
+    "append": lambda: append(root, "file", "more"),
     "search by ripgrep": lambda: find("first words"),
     "search by Python": lambda: find("first words"),
     "tree": lambda: listing.tree(root),

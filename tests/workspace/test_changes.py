@@ -12,14 +12,14 @@ import pytest
 
 from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.workspace import documents
-from marvin_server.workspace.changes import Change, apply
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.confine import Root
 
 CHANGE = """
 import pathlib, sys
 from marvin_server.errors import ToolError
 from marvin_server.workspace import documents
-from marvin_server.workspace.changes import Change, apply
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.confine import Root
 
 root = Root(pathlib.Path(sys.argv[1]))
@@ -33,14 +33,14 @@ changes = [
     Change("made/file", None, "made" * size),
 ]
 """
-APPLY = f"{CHANGE}\napply(root, changes)\nprint('done')\n"
+APPLY = f"{CHANGE}\nstage(root, changes).commit()\nprint('done')\n"
 TRY = f"""{CHANGE}
 if len(sys.argv) > 3:
     import resource, signal
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
 try:
-    apply(root, changes)
+    stage(root, changes).commit()
 except ToolError as error:
     print(error)
 """
@@ -91,7 +91,7 @@ def test_modes_encodings_and_marks_are_kept(root: Root) -> None:
     (root.path / "a").write_bytes("\ufeffé\r\n".encode("utf-16-le"))
     (root.path / "a").chmod(0o640)
     (root.path / "old").chmod(0o750)
-    apply(root, [change(root, "a", "è\r\n"), change(root, "old", "5\n", move_to="new")])
+    stage(root, [change(root, "a", "è\r\n"), change(root, "old", "5\n", move_to="new")]).commit()
     assert (root.path / "a").read_bytes() == "\ufeffè\r\n".encode("utf-16-le")
     assert [(root.path / name).stat().st_mode & 0o777 for name in ("a", "new")] == [0o640, 0o750]
 
@@ -99,33 +99,33 @@ def test_modes_encodings_and_marks_are_kept(root: Root) -> None:
 def test_execution_is_allowed_to_whoever_may_read_and_taken_from_all(root: Root) -> None:
     (root.path / "a").chmod(0o640)
     (root.path / "old").chmod(0o755)
-    apply(root, [change(root, "a", "1\n", executable=True), change(root, "old", "4\n", executable=False)])
-    apply(root, [change(root, "n", "5\n", executable=True)])
+    stage(root, [change(root, "a", "1\n", executable=True), change(root, "old", "4\n", executable=False)]).commit()
+    stage(root, [change(root, "n", "5\n", executable=True)]).commit()
     assert [oct((root.path / name).stat().st_mode & 0o777) for name in ("a", "old")] == ["0o750", "0o644"]
     assert os.access(root.path / "n", os.X_OK)
 
 
 def test_a_new_file_has_the_mode_of_new_files(root: Root) -> None:
-    apply(root, [change(root, "n", "1\n")])
+    stage(root, [change(root, "n", "1\n")]).commit()
     (root.path / "ours").touch()
     assert (root.path / "n").stat().st_mode == (root.path / "ours").stat().st_mode
 
 
 def test_a_file_behind_a_symbolic_link_changes_and_the_link_stays(root: Root) -> None:
     (root.path / "link").symlink_to("sub/b")
-    apply(root, [change(root, "link", "new\n")])
+    stage(root, [change(root, "link", "new\n")]).commit()
     assert (root.path / "link").is_symlink()
     assert (root.path / "sub" / "b").read_text() == "new\n"
 
 
 def test_all_names_of_a_file_see_the_change_and_a_failure_takes_it_back(root: Root) -> None:
     (root.path / "other").hardlink_to(root.path / "a")
-    apply(root, [change(root, "a", "new\n")])
+    stage(root, [change(root, "a", "new\n")]).commit()
     assert (root.path / "other").read_text() == "new\n"
     stale = change(root, "sub/b", "x\n")
     (root.path / "sub" / "b").write_text("theirs\n")
     with pytest.raises(ToolError, match="has changed on disk"):
-        apply(root, [change(root, "a", "newer\n"), stale])
+        stage(root, [change(root, "a", "newer\n"), stale]).commit()
     assert (root.path / "other").read_text() == "new\n"
 
 
@@ -150,7 +150,7 @@ def test_what_does_not_fit_any_more_changes_nothing(root: Root, spoil: str, mess
     subprocess.run(["sh", "-c", spoil], cwd=root.path, check=True)
     before = names(root.path), files(root.path)
     with pytest.raises(ToolError, match=message):
-        apply(root, changes)
+        stage(root, changes).commit()
     assert (names(root.path), files(root.path)) == before
 
 
@@ -159,9 +159,9 @@ def test_one_file_by_two_names_is_refused(root: Root) -> None:
     (root.path / "hard").hardlink_to(root.path / "sub" / "b")
     for one, other in (("a", "link"), ("sub/b", "hard")):
         with pytest.raises(ToolError, match="are one file"):
-            apply(root, [change(root, one, "x\n"), change(root, other, "y\n")])
+            stage(root, [change(root, one, "x\n"), change(root, other, "y\n")]).commit()
     with pytest.raises(ToolError, match="is a symbolic link"):
-        apply(root, [change(root, "link", None)])
+        stage(root, [change(root, "link", None)]).commit()
     assert files(root.path) | BEFORE == files(root.path)
 
 
@@ -171,11 +171,11 @@ def test_every_protected_path_is_asked_for_before_anything_is_written(root: Root
     asked: list[str] = []
     for _ in range(2):
         with pytest.raises(PermissionNeeded) as caught:
-            apply(view, changes)
+            stage(view, changes).commit()
         assert files(root.path) == BEFORE
         asked.append(caught.value.path)
         view = view.permitting(caught.value.path)
-    apply(view, changes)
+    stage(view, changes).commit()
     assert asked == [".env", ".claude/x"]
     assert files(root.path) == {"a": "A\n", "sub/b": "2\n", "gone": "3\n", ".env": "KEY=1\n", ".claude/x": "4\n"}
 
@@ -281,7 +281,7 @@ RESCUE = """
 import pathlib, sys
 from marvin_server.errors import ToolError
 from marvin_server.workspace import documents
-from marvin_server.workspace.changes import Change, apply
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.confine import Root
 
 folder = pathlib.Path(sys.argv[1])
@@ -296,7 +296,7 @@ def save(path):
 
 try:
     with root.watched(save):
-        apply(root, [Change("a", read["a"], "A"), Change("sub/b", read["sub/b"], "B"), Change("old", read["old"], "O")])
+        stage(root, [Change(name, document, name.upper()[-1]) for name, document in read.items()]).commit()
 except ToolError as error:
     print(error)
 """
@@ -316,13 +316,13 @@ def test_a_file_whose_making_is_killed_half_way_is_not_there(tmp_path: Path) -> 
     """The kernel kills the process when a file gets larger than its limit."""
     script = """
 import pathlib, resource, signal, sys
-from marvin_server.workspace import documents
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.confine import Root
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5))
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-documents.create(Root(pathlib.Path(sys.argv[1])), "file", "x" * 10)
+stage(Root(pathlib.Path(sys.argv[1])), [Change("file", None, "x" * 10)]).commit()
 """
     done = subprocess.run([sys.executable, "-B", "-c", script, str(tmp_path)], check=False)
     assert done.returncode < 0

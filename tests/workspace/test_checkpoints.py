@@ -274,6 +274,7 @@ def test_a_kill_in_between_leaves_nothing_broken(checkpoints: Checkpoints, works
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
         process.communicate()
+    checkpoints.repository.place.mkdir(parents=True, exist_ok=True)
     (checkpoints.repository.place / "index.lock").touch()
     assert changed(checkpoints, (workspace / "0").unlink) == {"0": (b"0\n", None)}
 

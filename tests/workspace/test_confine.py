@@ -20,6 +20,7 @@ from marvin_server.workspace import documents
 from marvin_server.workspace.beneath import Opener, best_opener, by_walking
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.names import printable, protection
+from tests.workspace.writing import append, create
 
 SWAP_FOLDER = """
 import contextlib, itertools, os, sys
@@ -269,7 +270,7 @@ def test_nothing_outside_changes_while_a_folder_is_swapped_for_a_link(root: Root
                     except PathRefused:
                         refused += 1
                 with suppress(ToolError):
-                    assert "untouched" not in documents.append(root, "swapped/file", ".").text
+                    assert "untouched" not in append(root, "swapped/file", ".")
                 with suppress(ToolError, OSError):
                     root.make_directory(f"swapped/folder{number % 50}")
         finally:
@@ -318,10 +319,10 @@ def test_reading_secrets_asks(root: Root, project: Path, path: str) -> None:
 )
 def test_writing_protected_names_asks_before_anything_is_made(root: Root, project: Path, path: str) -> None:
     with pytest.raises(PermissionNeeded) as caught:
-        documents.create(root, path, "text")
+        create(root, path, "text")
     assert (caught.value.path, list(project.iterdir())) == (path, [])
 
-    documents.create(root.permitting(path), path, "text")
+    create(root.permitting(path), path, "text")
     assert (project / path).read_text() == "text"
     with pytest.raises(PermissionNeeded):
         root.open(path, os.O_WRONLY | os.O_TRUNC)
@@ -353,7 +354,7 @@ def test_a_spelling_that_another_file_system_folds_is_protected_too(root: Root, 
     "path", ["AGENTS.md", ".env.example", ".gitignore", ".marvin/notes/x.md", ".marvin/.gitignore"]
 )
 def test_ordinary_names_are_written_without_a_question(root: Root, path: str) -> None:
-    documents.create(root, path, "text")
+    create(root, path, "text")
 
 
 def test_reading_configuration_asks_nothing(root: Root, project: Path) -> None:

@@ -19,11 +19,13 @@ from marvin_server.workspace.confine import Root
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.line_ranges import LineRange
+from tests.workspace.writing import append, create
 
 FILL_DISK = """
 import pathlib, resource, signal, sys
 from marvin_server.errors import ToolError
 from marvin_server.workspace import documents
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.confine import Root
 
 root = Root(pathlib.Path(sys.argv[1]))
@@ -31,7 +33,8 @@ document = documents.read(root, sys.argv[2])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 text = "x" * 10000
-for change in (lambda: documents.write(root, document, text), lambda: documents.create(root, "new", text)):
+new = Change("new", None, text)
+for change in (lambda: documents.write(root, document, text), lambda: stage(root, [new]).commit()):
     try:
         change()
     except ToolError as error:
@@ -94,7 +97,7 @@ def test_any_text_file_survives_being_written_as_it_was_read(raw: bytes) -> None
 async def test_a_range_of_lines_is_that_slice_of_the_text(text: str, start: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Root(Path(folder))
-        documents.create(root, "file", text)
+        create(root, "file", text)
         lines = text.removesuffix("\n").split("\n") if text else []
         expected = [line.removesuffix("\r") for line in lines]
         found = await documents.read_lines(root, "file", start, start + 2)
@@ -169,7 +172,7 @@ async def test_a_cancelled_read_stops_at_once_and_the_loop_stays_free(root: Root
 
 def test_a_link_to_nowhere_is_called_so(root: Root) -> None:
     (root.path / "link").symlink_to("gone/file")
-    for use in (lambda: documents.read(root, "link"), lambda: documents.create(root, "link", "")):
+    for use in (lambda: documents.read(root, "link"), lambda: create(root, "link", "")):
         with pytest.raises(ToolError, match=r"^'link' is a symbolic link to 'gone/file', where there is nothing\.$"):
             use()
 
@@ -182,22 +185,23 @@ def test_bytes_are_read_as_they_are_up_to_a_limit(root: Root) -> None:
 
 
 def test_creating_makes_the_folders_and_refuses_what_exists(root: Root) -> None:
-    document = documents.create(root, "a/b/file", "one\r\ntwo")
+    create(root, "a/b/file", "one\r\ntwo")
     assert (root.path / "a/b/file").read_bytes() == b"one\r\ntwo"
-    assert document == documents.read(root, "a/b/file")
+    document = documents.read(root, "a/b/file")
+    assert document == Document("a/b/file", "one\r\ntwo", "utf-8", document.digest)
     for path in ("a/b/file", "a/b"):
         with pytest.raises(ToolError) as caught:
-            documents.create(root, path, "other")
+            create(root, path, "other")
         assert str(caught.value) == f"File already exists: '{path}'. Use apply_patch to modify existing files."
     assert (root.path / "a/b/file").read_bytes() == b"one\r\ntwo"
 
 
 def test_appending_adds_exactly_the_text_in_the_encoding_of_the_file(root: Root) -> None:
     (root.path / "file").write_bytes("\ufeffa".encode("utf-16-le"))
-    assert documents.append(root, "file", "\r\nb").text == "a\r\nb"
+    assert append(root, "file", "\r\nb") == documents.read(root, "file").text == "a\r\nb"
     assert (root.path / "file").read_bytes() == "\ufeffa\r\nb".encode("utf-16-le")
     with pytest.raises(ToolError, match="File not found: 'missing'"):
-        documents.append(root, "missing", "text")
+        append(root, "missing", "text")
 
 
 def test_a_file_that_changed_since_it_was_read_is_left_alone(root: Root) -> None:
@@ -235,7 +239,7 @@ def test_text_that_the_encoding_cannot_hold_changes_nothing(root: Root) -> None:
         documents.write(root, documents.read(root, "old"), "→")
     assert (root.path / "old").read_bytes() == b"\xe9"
     with pytest.raises(ToolError, match=r"cannot hold the character '\\ud800'"):
-        documents.create(root, "new", "\ud800")
+        create(root, "new", "\ud800")
     assert not (root.path / "new").exists()
 
 
@@ -268,7 +272,7 @@ def test_a_folder_is_not_read_or_written_as_a_file(root: Root) -> None:
         documents.read(root, "src")
     assert str(caught.value) == "'src' is a folder, not a file. It holds:\n  main.py"
     with pytest.raises(ToolError, match="a part of its path is a file"):
-        documents.create(root, "src/main.py/x", "")
+        create(root, "src/main.py/x", "")
 
 
 @pytest.mark.parametrize("names", [1, 2])

@@ -18,6 +18,7 @@ from marvin_server.workspace.beneath import Opener, best_opener, by_walking
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.search import search
+from tests.workspace.writing import append, create
 
 SWAP = """
 import contextlib, itertools, os, random
@@ -158,8 +159,8 @@ OPERATIONS: dict[str, Operation] = {
     "read": lambda root, _: documents.read(root, "file").text,
     "read bytes": lambda root, _: documents.read_bytes(root, "folder/file"),
     "read lines": lambda root, _: asyncio.run(documents.read_lines(root, "folder/file", 1, 5)),
-    "create": lambda root, n: documents.create(root, f"folder/new{n}", INSIDE),
-    "append": lambda root, _: documents.append(root, "folder/file", "."),
+    "create": lambda root, n: create(root, f"folder/new{n}", INSIDE),
+    "append": lambda root, _: append(root, "folder/file", "."),
     "write": rewritten,
     "replace in the folder": lambda root, _: replaced(root, "folder/file"),
     "replace the file": lambda root, _: replaced(root, "file"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from marvin_server.workspace import documents, spares
-from marvin_server.workspace.changes import Change, apply
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.checkpoint_files import look, put
 from marvin_server.workspace.checkpoint_objects import Objects, state
 from marvin_server.workspace.confine import Root
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothi
 
 ACTS = {
     "write": "documents.write(root, documents.read(root, 'a'), 'new')",
-    "change": "apply(root, [Change('a', documents.read(root, 'a'), 'new'), Change('made', None, 'made')])",
+    "change": "stage(root, [Change('a', documents.read(root, 'a'), 'new'), Change('made', None, 'made')]).commit()",
     "undo": "put(root, 'a', look(root, 'a', 99), state(b'new', 0o100644), objects(b'new'))",
 }
 SCRIPT = """
 import pathlib, sys
 from marvin_server.workspace import documents
-from marvin_server.workspace.changes import Change, apply
+from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.checkpoint_files import look, put
 from marvin_server.workspace.checkpoint_objects import Objects, state
 from marvin_server.workspace.confine import Root
@@ -182,7 +182,7 @@ def test_no_change_leaves_a_spare(act: str, folder: Path, tmp_path: Path) -> Non
     if act == "write":
         documents.write(root, documents.read(root, "a"), "new")
     elif act == "change":
-        apply(root, [Change("a", documents.read(root, "a"), "new")])
+        stage(root, [Change("a", documents.read(root, "a"), "new")]).commit()
     else:
         objects = Objects(tmp_path / "objects", None)
         objects.keep(b"new")

@@ -1,11 +1,18 @@
-"""Serve an editor: the Language Server Protocol on standard input and output, which an editor starts by itself."""
+"""Serve an editor, which starts this by itself and speaks the Language Server Protocol with it."""
 
 import argparse
+import os
+import sys
 from pathlib import Path
 
 from marvin_server import log
 from marvin_server.errors import UsageError
 from marvin_server.settings import Settings
+
+_FOR_EDITORS = (
+    "marvin lsp is for an editor, which starts it and talks to it by its standard input and output; Ctrl-D ends it. "
+    "To talk to Marvin here: marvin --non-interactive"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +32,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     except OSError as error:
         raise UsageError(f"--log {file}: {error.strerror}") from None
     recorder = Recorder(Path(arguments.record), redact) if arguments.record else None
+    if os.isatty(0):
+        print(_FOR_EDITORS, file=sys.stderr)
     try:
         way = streams.take_over()
     except OSError as error:

@@ -71,7 +71,7 @@ def _list(arguments: argparse.Namespace, store: Store) -> None:
 
 
 def _search(arguments: argparse.Namespace, store: Store) -> None:
-    hits = store.search(" ".join(arguments.words), limit=arguments.limit)
+    hits = store.catalogue.search(" ".join(arguments.words), limit=arguments.limit)
     if arguments.json:
         show_json([asdict(hit) for hit in hits])
     else:

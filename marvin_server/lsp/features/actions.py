@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_server.errors import UsageError
 from marvin_server.lsp import folders
-from marvin_server.lsp.features.one_shot import KINDS, Kind, Subject, prompt, title
+from marvin_server.lsp.features.one_shot import KINDS, Kind, Subject
 from marvin_server.protocol.base import FromClient
 from marvin_server.protocol.context import Diagnostic
 from marvin_server.protocol.places import Range
@@ -74,11 +74,11 @@ async def code_action(server: "Server", params: dict[str, Any]) -> list[dict[str
     """
     asked = read(params, _CodeActionParams)
     context = asked.context
-    about = Subject(folders.path(asked.text_document.uri), asked.range, _diagnostics(context.diagnostics))
+    about = Subject(folders.named(asked.text_document.uri), asked.range, _diagnostics(context.diagnostics))
     offered: list[Action] = [action for action in OFFERED if _is_wanted(KINDS[action].code_action, context.only)]
     if context.trigger_kind == _AUTOMATIC:
         offered = [action for action in offered if action == "fix" and about.diagnostics]
-    has_history = await asyncio.to_thread(_is_in_repository, server.folder(about.path))
+    has_history = await asyncio.to_thread(_is_in_repository, server.folder(folders.path(asked.text_document.uri)))
     takes_literals = server.client.can("textDocument", "codeAction", "codeActionLiteralSupport")
     takes_disabled = takes_literals and server.client.can("textDocument", "codeAction", "disabledSupport")
     told: list[dict[str, Any]] = []
@@ -99,19 +99,14 @@ async def execute(server: "Server", params: dict[str, Any]) -> Any:
     given = asked.arguments[0] if asked.arguments else None
     if isinstance(given, Mapping):
         about = read(given, _About)  # pyright: ignore[reportUnknownArgumentType]
-        subject = Subject(folders.path(about.uri), about.range, about.diagnostics)
-        folder = server.folder(subject.path)
+        subject = Subject(folders.named(about.uri), about.range, about.diagnostics)
+        folder = server.folder(folders.path(about.uri))
     elif action == "commitMessage":
         folder = server.folder(None)
         subject = Subject(folder)
     else:
         raise UsageError(f"{asked.command} needs a place in a file: choose it from the code actions there")
-    kind, name = KINDS[action], title(action, subject)
-    token = asked.work_done_token
-    page = f"{name}.md"
-    told = prompt(action, subject, folder)
-    begun = await server.conversations.start(folder, told, name, page, wants_answer=not kind.edits, token=token)
-    return to_wire(begun)
+    return to_wire(await server.conversations.start(folder, action, subject, asked.work_done_token))
 
 
 def _is_wanted(kind: str, only: tuple[str, ...] | None) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from marvin_server.lsp import opening
 from marvin_server.lsp.features import config
 from marvin_server.lsp.live import LiveSession
 from marvin_server.lsp.refusals import Refusal
@@ -32,14 +33,18 @@ async def run(server: "Server", live: LiveSession, typed: "Typed") -> str:
     lock. Raises ``MarvinError``, and ``Refusal`` while a turn runs."""
     from marvin_server.session import commands
 
-    session: Session = await server.opened_without_turns(live)
+    session: Session = await opening.ready_without_turns(server, live)
     if session.running is not None:
         text = "a turn is running: wait for it or cancel it; marvin/config/set changes options meanwhile"
         raise Refusal(Code.TURN_ACTIVE, text, retryable=True)
     if live.feed is not None:
         for step in server.sessions.store.steps.all(session_id=live.id)[-1:]:
             live.feed.belongs_to(step.turn_id)
-    return session.tell(await commands.run(typed, _Desk(server, live, session)))
+    lines = await commands.run(typed, _Desk(server, live, session))
+    if live.choice is not None:
+        return session.tell(lines, live.choice.provider.name, live.choice.provider.model)
+    record = server.sessions.record(live.id)
+    return session.tell(lines, record.provider, record.model)
 
 
 class _Desk:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from marvin_server.errors import MarvinError
+from marvin_server.lsp import opening
 from marvin_server.lsp.live import LiveSession
 from marvin_server.protocol import config as protocol
 from marvin_server.protocol.config import ConfigGetParams, ConfigResult, ConfigSetParams, Option
@@ -35,9 +36,10 @@ async def set_(server: "Server", params: dict[str, Any]) -> ConfigResult:
     asked = read(params, ConfigSetParams)
     if asked.session_id is None:
         sessions = server.sessions
-        answering = await _answering(server, sessions.settings, None)
-        sessions.settings, _ = await _changed(server, sessions.settings, answering, asked.name, asked.value)
-        return await _told(server, sessions.settings, None)
+        async with sessions.lock:
+            answering = await _answering(server, sessions.settings, None)
+            sessions.settings, _ = await _changed(server, sessions.settings, answering, asked.name, asked.value)
+            return await _told(server, sessions.settings, None)
     live = server.sessions.get(asked.session_id)
     async with live.lock:
         await change(server, live, asked.name, asked.value)
@@ -59,7 +61,7 @@ async def change(server: "Server", live: LiveSession, name: str, value: object) 
     answering = await _answering(server, live.settings, live)
     settings, choice = await _changed(server, live.settings, answering, name, value)
     live.go_on_with(settings, choice)
-    server.tell_session(live.id)
+    server.standing.tell_session(live.id)
 
 
 async def _changed(
@@ -70,7 +72,7 @@ async def _changed(
 
     changed = options.changed(settings, answering, name, value)
     is_another = (changed.provider, changed.model) != (settings.provider, settings.model)
-    return changed, await server.choose(changed) if is_another else None
+    return changed, await opening.choose(changed) if is_another else None
 
 
 async def _answering(server: "Server", settings: Settings, live: LiveSession | None) -> "Provider | None":
@@ -78,7 +80,7 @@ async def _answering(server: "Server", settings: Settings, live: LiveSession | N
     if live is not None and live.choice is not None:
         return live.choice.provider
     with suppress(MarvinError):
-        return (await server.choose(settings)).provider
+        return (await opening.choose(settings)).provider
     return None
 
 

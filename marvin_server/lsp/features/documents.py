@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from marvin_server.errors import UsageError
+from marvin_server.lsp import uris
 from marvin_server.lsp.documents import ContentChange
 from marvin_server.protocol.base import FromClient
 from marvin_server.protocol.reading import read
@@ -91,10 +92,9 @@ def did_close(server: "Server", params: dict[str, Any]) -> None:
 
 def did_change_folders(server: "Server", params: dict[str, Any]) -> None:
     event = read(params, _DidChangeFolders).event
-    gone = {folder.uri for folder in event.removed}
-    kept = [uri for uri in server.client.folders if uri not in gone]
-    added = [folder.uri for folder in event.added if folder.uri not in kept]
-    server.client = replace(server.client, folders=(*kept, *added))
+    told = {uris.key(folder.uri) for folder in (*event.removed, *event.added)}
+    kept = [uri for uri in server.client.folders if uris.key(uri) not in told]
+    server.client = replace(server.client, folders=(*kept, *(folder.uri for folder in event.added)))
 
 
 NOTIFICATIONS: Mapping[str, Callable[["Server", dict[str, Any]], None]] = MappingProxyType(

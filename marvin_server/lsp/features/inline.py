@@ -5,6 +5,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from marvin_server.lsp import folders, opening
 from marvin_server.lsp.document import BadRange
 from marvin_server.messages import user_message
 from marvin_server.protocol.base import FromClient
@@ -64,20 +65,30 @@ class Inline:
             if self._latest is current:
                 self._latest = None
 
+    async def close(self) -> None:
+        """Close the connection that is kept for the next request."""
+        if self._provider is not None:
+            await self._provider.aclose()
+
     def _question(self, asked: _InlineCompletionParams) -> str | None:
         """The text around the cursor; None for what a model must not see, or is not known."""
         document = self._server.documents.find(asked.text_document.uri)
         if document is None or document.text is None:
             return None
-        if document.path and names.protection(Path(document.path).name, writing=False):
+        if document.path and not self._may_be_seen(document.uri):
             return None
         try:
             before = document.excerpt(Range(Position(0, 0), asked.position), self._server.client.encoding)
         except BadRange:
             return None
         after = document.text[len(before) :]
-        name = Path(document.path).name if document.path else "a new file"
+        name = names.printable(Path(document.path).name) if document.path else "a new file"
         return f"{name}:\n\n{before[-_BEFORE:]}<cursor/>{after[:_AFTER]}"
+
+    def _may_be_seen(self, uri: str) -> bool:
+        """Whether the file is in the workspace, and no secret by what it is called or by where it truly is."""
+        path = folders.path(uri)
+        return folders.protection(uri) is None and path.is_relative_to(self._server.folder(path))
 
     async def _choose(self) -> "Provider | None":
         """Who answers; nobody where no model is there, or where a cost limit could not count these requests."""
@@ -85,7 +96,7 @@ class Inline:
         if settings.max_cost is not None:
             return None
         if self._provider is None:
-            self._provider = (await self._server.choose(settings)).provider
+            self._provider = (await opening.choose(settings)).provider
         return None if self._provider.name == "offline" else self._provider
 
 

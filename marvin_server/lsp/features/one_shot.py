@@ -1,17 +1,25 @@
 """``marvin/oneShot``, and the actions themselves: what each is called, what the model is told, and what comes of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from marvin_server.errors import UsageError
-from marvin_server.lsp import folders
+from marvin_server.errors import MarvinError, PermissionNeeded, UsageError
+from marvin_server.lsp import context, folders, opening, sources
 from marvin_server.lsp.features import sessions
 from marvin_server.lsp.refusals import Refusal
-from marvin_server.protocol.context import Diagnostic
+from marvin_server.lsp.sources import Sources
+from marvin_server.protocol.context import (
+    BufferContext,
+    Context,
+    Diagnostic,
+    DiagnosticsContext,
+    GitDiffContext,
+    SelectionContext,
+)
 from marvin_server.protocol.errors import Code
 from marvin_server.protocol.places import Range
 from marvin_server.protocol.reading import read
@@ -24,8 +32,6 @@ if TYPE_CHECKING:
 _ONLY_SAY = "Change no file and run no command."
 _IN_PLACE = "Change the file itself, with apply_patch, and nothing that this does not need."
 _THEN_SAY = "Then say in one or two sentences what you did."
-_SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
-_MOST_DIAGNOSTICS = 50
 
 
 class Kind(Struct, frozen=True):
@@ -71,8 +77,8 @@ KINDS: Mapping[Action, Kind] = MappingProxyType(
         "commitMessage": Kind(
             "Commit message",
             "source.marvin",
-            "Write the message of a git commit with the changes that are staged, or with all changes where none are: "
-            "git_diff shows them. A first line of at most 72 characters in the style of the repository's log, an empty "
+            "Write the message of a git commit with the changes that are staged, or with all changes where none are. "
+            "A first line of at most 72 characters in the style of the repository's log, an empty "
             "line, and why it was done where that is not plain. Answer with the message alone, without a fence around "
             f"it. {_ONLY_SAY}",
             edits=False,
@@ -83,7 +89,7 @@ KINDS: Mapping[Action, Kind] = MappingProxyType(
 
 
 class Subject(Struct, frozen=True):
-    """What an action is about: a file, or the ``range`` of it, with what other servers say of that."""
+    """What an action is about: a file, as it is named, or the ``range`` of it, with what other servers say of that."""
 
     path: Path
     range: Range | None = None
@@ -92,36 +98,36 @@ class Subject(Struct, frozen=True):
     @property
     def lines(self) -> str:
         """``:4-9``, counted from 1; empty where it is all of the file."""
-        if self.range is None:
-            return ""
-        first, last = self.range.start.line + 1, self.range.end.line + 1
-        # A range that ends before the first character of a line does not hold any of it.
-        last = max(first, last - (self.range.end.character == 0))
-        return f":{first}" if first == last else f":{first}-{last}"
+        return "" if self.range is None else f":{context.numbers(self.range)}"
 
 
 async def one_shot(server: "Server", params: dict[str, Any]) -> OneShotResult:
     """Do one action, in a session of its own or in the one that is named."""
     asked = read(params, OneShotParams)
-    subject = Subject(folders.path(asked.uri), asked.range)
-    document = server.documents.find(asked.uri)
-    if asked.version is not None and document is not None and document.version != asked.version:
-        text = f"{asked.uri!r} has version {document.version} here: send its didChange, then this again"
-        raise Refusal(Code.STALE_VERSION, text, retryable=True)
+    subject = Subject(folders.named(asked.uri), asked.range)
     if asked.action == "ask" and not (asked.instruction or "").strip():
         raise UsageError("instruction: it is missing; the action ask needs one")
     session_id = asked.session_id
     if session_id is None:
-        folder = server.folder(subject.path)
+        folder = server.folder(folders.path(asked.uri))
         made = await sessions.new(server, {"cwd": str(folder), "title": title(asked.action, subject)})
         session_id = made.session.id
+    try:
+        return await _begin(server, session_id, asked, subject)
+    except (Refusal, MarvinError):
+        if asked.session_id is None:
+            await sessions.delete(server, {"sessionId": session_id})
+        raise
+
+
+async def _begin(server: "Server", session_id: str, asked: OneShotParams, subject: Subject) -> OneShotResult:
     live = server.sessions.get(session_id)
-    folder = Path(server.sessions.record(session_id).cwd)
     async with live.lock:
-        session = await server.opened(live)
+        session = await opening.ready(server, live)
         if session.running is not None:
             raise Refusal(Code.TURN_ACTIVE, "a turn is running: wait for it, or cancel it", retryable=True)
-        return OneShotResult(live.id, session.submit(prompt(asked.action, subject, folder, asked.instruction)))
+        told = await prompt(asked.action, subject, sources.of(server, live), asked.version, asked.instruction)
+        return OneShotResult(live.id, session.submit(told))
 
 
 def title(action: Action, subject: Subject) -> str:
@@ -130,24 +136,40 @@ def title(action: Action, subject: Subject) -> str:
     return name if action == "commitMessage" else f"{name} {one_line(subject.path.name, 80)}{subject.lines}"
 
 
-def prompt(action: Action, subject: Subject, folder: Path, instruction: str | None = None) -> str:
-    """What the model is told; paths are relative to ``folder``, the session's own."""
+async def prompt(
+    action: Action, subject: Subject, where: Sources, version: int | None = None, instruction: str | None = None
+) -> str:
+    """What the model is told, the text that the action is about included; ``version`` is the document's that the client
+    means, None for the one that is known here. Raises as ``context.added`` does, and ``ToolError``."""
     parts = [KINDS[action].task]
     if action != "commitMessage":
-        path = subject.path.relative_to(folder) if subject.path.is_relative_to(folder) else subject.path
-        parts.append(f"It is about {path}{subject.lines}.")
-    parts += _problems(subject.diagnostics)
+        parts.append(f"It is about {context.called(subject.path.as_uri(), where)}{subject.lines}.")
     if instruction and instruction.strip():
         parts.append(instruction.strip())
-    return "\n\n".join(parts)
+    asked = await _changes(where) if action == "commitMessage" else _place(subject, where, version)
+    if action == "commitMessage" and not asked:
+        parts.append("git_diff shows the changes.")
+    told, _ = await context.added("\n\n".join(parts), asked, where)
+    return told
 
 
-def _problems(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    lines = [
-        f"- line {each.range.start.line + 1}: {_SEVERITIES.get(each.severity or 1, 'error')}: "
-        f"{one_line(each.message, 500)}" + (f" ({one_line(each.source, 80)})" if each.source else "")
-        for each in diagnostics[:_MOST_DIAGNOSTICS]
-    ]
-    if left := len(diagnostics) - len(lines):
-        lines.append(f"- and {left} more")
-    return ["The editor shows these problems there:\n" + "\n".join(lines)] if lines else []
+async def _changes(where: Sources) -> tuple[Context, ...]:
+    """What is to be committed; nothing where the person must be asked first, which ``git_diff`` does."""
+    try:
+        return (GitDiffContext(staged=bool(await where.diff(None, True))),)
+    except PermissionNeeded:
+        return ()
+
+
+def _place(subject: Subject, where: Sources, version: int | None) -> tuple[Context, ...]:
+    """The text itself, and what is said of it; of a file that is protected no text, since ``read_file`` asks first."""
+    uri = subject.path.as_uri()
+    document = where.documents.find(uri)
+    told: list[Context] = []
+    if folders.protection(uri) is None:
+        known = version if version is not None else document.version if document else 0
+        place = subject.range
+        told.append(BufferContext(uri, known) if place is None else SelectionContext(uri, known, place))
+    if subject.diagnostics:
+        told.append(DiagnosticsContext(uri, subject.diagnostics))
+    return tuple(told)

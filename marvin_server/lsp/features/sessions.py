@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_server.errors import UsageError
 from marvin_server.events import Permission
+from marvin_server.lsp import opening
 from marvin_server.lsp.items import items
 from marvin_server.lsp.live import LiveSession
 from marvin_server.lsp.refusals import Refusal
@@ -25,6 +26,7 @@ from marvin_server.protocol.sessions import (
     SessionResult,
     SessionUpdateParams,
 )
+from marvin_server.session.catalogue import Entry
 from marvin_server.session.store import SessionRecord
 
 if TYPE_CHECKING:
@@ -39,14 +41,17 @@ async def new(server: "Server", params: dict[str, Any]) -> SessionResult:
     folder = _folder(asked.cwd)
     settings = server.sessions.settings
     settings = dataclasses.replace(settings, mode=asked.mode or settings.mode, model=asked.model or settings.model)
-    choice = await server.choose(settings)
+    choice = await opening.choose(settings)
     provider = choice.provider
-    record = server.sessions.store.create_session(str(folder), provider.name, provider.model, asked.title or "")
+    keeper = server.sessions.keeper if asked.ephemeral else None
+    record = server.sessions.store.create_session(
+        str(folder), provider.name, provider.model, asked.title or "", keeper=keeper
+    )
     live = LiveSession(record.id, settings, ephemeral=asked.ephemeral)
     live.choice = choice
     server.sessions.add(live)
-    server.elsewhere.watch(record.id)
-    return SessionResult(server.session(record.id))
+    server.standing.watch(record.id)
+    return SessionResult(server.standing.session(record.id))
 
 
 async def fork(server: "Server", params: dict[str, Any]) -> SessionResult:
@@ -55,11 +60,18 @@ async def fork(server: "Server", params: dict[str, Any]) -> SessionResult:
     asked = read(params, SessionForkParams)
     record = server.sessions.record(asked.session_id)
     source = server.sessions.find(record.id)
-    session_id = server.sessions.store.catalogue.fork(record.id, asked.at_item_id)
+    store = server.sessions.store
+    keeper = server.sessions.keeper if record.id in store.catalogue.ephemeral() else None
+
+    def forked() -> str:
+        with store.beside() as beside:
+            return beside.catalogue.fork(record.id, asked.at_item_id, keeper)
+
+    session_id = await asyncio.to_thread(forked)
     settings = source.settings if source else server.sessions.settings
-    server.sessions.add(LiveSession(session_id, settings, ephemeral=bool(source and source.ephemeral)))
-    server.elsewhere.watch(session_id)
-    return SessionResult(server.session(session_id))
+    server.sessions.add(LiveSession(session_id, settings, ephemeral=keeper is not None))
+    server.standing.watch(session_id)
+    return SessionResult(server.standing.session(session_id))
 
 
 async def list_(server: "Server", params: dict[str, Any]) -> SessionListResult:
@@ -83,8 +95,7 @@ async def list_(server: "Server", params: dict[str, Any]) -> SessionListResult:
     else:
         found = store.sessions(cwd, None, limit + 1, before=before, archived=False)
     page = found[:limit]
-    hidden = {live.id for live in server.sessions.all if live.ephemeral}
-    sessions = tuple(server.described(record) for record in page if record.id not in hidden)
+    sessions = tuple(server.standing.described(record) for record in page)
     return SessionListResult(sessions, f"{page[-1].updated_at} {page[-1].id}" if len(found) > limit else None)
 
 
@@ -95,21 +106,31 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
     """
     asked = read(params, SessionLoadParams)
     limit = min(max(asked.limit, 1), _LONGEST_PAGE)
-    live = server.sessions.find(asked.session_id)
+    record, store = server.sessions.record(asked.session_id), server.sessions.store
+
+    def older() -> list[Entry]:
+        with store.beside() as beside:
+            return beside.catalogue.page(record.id, limit, asked.before)
+
+    # It takes 100 ms to find the way from the head to the first of 50,000 messages. What is there never changes.
+    entries = await asyncio.to_thread(older) if asked.before is not None else None
+    live = server.sessions.find(record.id)
     feed = live.feed if live else None
     if feed is not None:
         feed.catch_up()
-    record = server.sessions.record(asked.session_id)
-    entries = server.sessions.store.catalogue.page(record.id, limit, asked.before)
-    server.elsewhere.watch(record.id)
-    session = server.described(record)
+    record = server.sessions.record(record.id)
+    is_newest = entries is None
+    if entries is None:
+        entries = store.catalogue.page(record.id, limit)
+    server.standing.watch(record.id)
+    session = server.standing.described(record)
     return SessionLoadResult(
         session,
-        items(entries, is_running=session.busy),
+        items(entries, feed.finished if feed else {}, is_at_work=is_newest and session.busy),
         feed.seq if feed else 0,
         _questions(server, live, record.id),
         live.opened.session.patches.pending if live and live.opened else (),
-        tuple(Draft(draft.id, draft.at, draft.message) for draft in server.sessions.store.drafts.left(record.id)),
+        tuple(Draft(draft.id, draft.at, draft.message) for draft in store.drafts.left(record.id)),
         entries[0].message.id if entries and entries[0].parent_id is not None else None,
         live.running if live else None,
         feed.unfinished() if feed else None,
@@ -132,8 +153,8 @@ async def update(server: "Server", params: dict[str, Any]) -> SessionResult:
         catalogue.rename(record.id, asked.title)
     if asked.archived is not None:
         catalogue.archive(record.id, archived=asked.archived)
-    server.tell_session(record.id)
-    return SessionResult(server.session(record.id))
+    server.standing.tell_session(record.id)
+    return SessionResult(server.standing.session(record.id))
 
 
 async def delete(server: "Server", params: dict[str, Any]) -> Done:
@@ -150,6 +171,7 @@ async def delete(server: "Server", params: dict[str, Any]) -> Done:
         finally:
             store.disown(live.id)
         server.sessions.remove(live)
+        server.standing.forget(live.id)
     return Done()
 
 

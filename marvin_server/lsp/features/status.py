@@ -15,7 +15,7 @@ async def status(server: "Server", _: dict[str, Any]) -> StatusResult:
     """Who would answer in a new session."""
     from marvin_server.providers import selection
 
-    settings, busy = server.sessions.settings, server.is_busy
+    settings, busy = server.sessions.settings, server.standing.is_busy
     try:
         choice = await asyncio.to_thread(selection.choose, settings)
     except MarvinError as error:

@@ -1,10 +1,8 @@
 """``marvin/turn/…``: start a turn and cancel one."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from marvin_server.lsp import context, uris
-from marvin_server.lsp.context import Sources
+from marvin_server.lsp import context, opening, sources
 from marvin_server.lsp.features.commands import run as run_command
 from marvin_server.lsp.refusals import Refusal
 from marvin_server.protocol.base import Done
@@ -14,7 +12,6 @@ from marvin_server.protocol.reading import read
 from marvin_server.protocol.turns import State, TurnCancelParams, TurnStartParams, TurnStartResult
 
 if TYPE_CHECKING:
-    from marvin_server.lsp.live import LiveSession
     from marvin_server.lsp.server import Server
 
 _REMEMBERED = 256
@@ -24,7 +21,8 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
     """Start a turn, or queue the prompt, or hand it to the running one; a command is carried out, and its turn says
     what came of it. The same ``clientTurnId`` is answered the same.
 
-    Nothing is awaited once the turn has begun, so that the answer is written before its first event.
+    The open documents that it names are read before anything is awaited, as they were when it was sent. Nothing is
+    awaited once the turn has begun, so that the answer is written before its first event.
     """
     from marvin_server.session import commands
 
@@ -32,25 +30,33 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
     prompt = "\n\n".join(part.text for part in asked.input if isinstance(part, TextInput))
     if not prompt.strip():
         raise Refusal(Code.INVALID_PARAMS, "the input has no text: say what to do")
-    images = tuple(context.image(part) for part in asked.input if isinstance(part, ImageInput))
     live = server.sessions.get(asked.session_id)
+    key, cancels = asked.client_turn_id, live.cancels
+    if key is not None and key in live.turns:
+        return live.turns[key]
+    typed = commands.read(prompt)
+    added = () if typed else asked.context
+    whole, pictures = await context.added(prompt, added, sources.of(server, live))
+    images = await context.pictures(part for part in asked.input if isinstance(part, ImageInput))
     async with live.lock:
-        key = asked.client_turn_id
         if key is not None and key in live.turns:
             return live.turns[key]
-        if typed := commands.read(prompt):
+        if typed:
             told = TurnStartResult(await run_command(server, live, typed), "running")
         else:
-            session = await server.opened(live)
-            added, pictures = await context.described(asked.context, _sources(server, live))
+            session = await opening.ready(server, live)
             running = session.running
             if running is not None and asked.when_busy == "reject":
                 text = "a turn is running: wait for it, cancel it or queue this"
                 raise Refusal(Code.TURN_ACTIVE, text, retryable=True)
-            whole = f"{prompt}\n\n{added}" if added else prompt
+            if asked.context and not server.sessions.record(live.id).title:
+                # The first prompt becomes the title, which is to be what the person said of it.
+                server.sessions.store.catalogue.rename(live.id, prompt)
             turn_id = session.submit(whole, asked.when_busy, (*images, *pictures))
             state: State = "steered" if turn_id == running else "running" if turn_id == session.running else "queued"
             told = TurnStartResult(turn_id, state)
+            if state == "running" and live.cancels != cancels:
+                session.cancel(turn_id)
         if key is not None:
             live.turns[key] = told
             while len(live.turns) > _REMEMBERED:
@@ -59,33 +65,17 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
 
 
 async def cancel(server: "Server", params: dict[str, Any]) -> Done:
-    """Cancel the running turn, or the one that is named, running or queued, or drop the draft of that name; without one
-    nothing happens."""
+    """Cancel the running turn, or the one that is named, running or queued, or drop the draft of that name; where none
+    runs, the one that is about to begin. It waits for nothing."""
     asked = read(params, TurnCancelParams)
     live = server.sessions.find(asked.session_id)
     if live is None:
         server.sessions.record(asked.session_id)
-    else:
-        async with live.lock:
-            if live.opened is not None and live.opened.session.cancel(asked.turn_id):
-                return Done()
+    elif live.opened is not None and live.opened.session.cancel(asked.turn_id):
+        return Done()
+    elif asked.turn_id is None:
+        live.cancels += 1
     drafts = server.sessions.store.drafts
     if asked.turn_id in {draft.id for draft in drafts.left(asked.session_id)}:
         drafts.drop(asked.turn_id)
     return Done()
-
-
-def _sources(server: "Server", live: "LiveSession") -> Sources:
-    """What may be added to a prompt of ``live``, which is open."""
-    folder = Path(server.sessions.record(live.id).cwd)
-
-    async def diff(path: str | None, staged: bool) -> str:
-        from marvin_server.workspace import git, git_repository
-
-        assert live.opened is not None
-        environ = live.settings.child_environ()
-        repository = await git_repository.opened(live.opened.processes, folder, ".", environ, lambda _: False)
-        return await git.diff(repository, staged=staged, path=path, revision=None if staged else "HEAD")
-
-    others = [Path(path) for uri in server.client.folders if (path := uris.real_path(uri))]
-    return Sources(server.documents, folder, others, diff)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from marvin_server.lsp import opening
 from marvin_server.lsp.refusals import Refusal
 from marvin_server.protocol.errors import Code
 from marvin_server.protocol.reading import read
@@ -26,7 +27,7 @@ async def _take_back(server: "Server", kind: "Direction", params: dict[str, Any]
     asked = read(params, TakeBackParams)
     live = server.sessions.get(asked.session_id)
     async with live.lock:
-        session = await server.opened_without_turns(live)
+        session = await opening.ready_without_turns(server, live)
         if session.running is not None:
             raise Refusal(Code.TURN_ACTIVE, f"a turn is running: wait for it or cancel it, then {kind}", retryable=True)
         assert live.feed is not None
@@ -34,7 +35,7 @@ async def _take_back(server: "Server", kind: "Direction", params: dict[str, Any]
         take_back = session.undo if kind == "undo" else session.redo
         taken = await take_back(asked.turn_id, preview=asked.dry_run)
     if taken.message is not None:
-        server.tell_session(live.id)
+        server.standing.tell_session(live.id)
     failed = tuple(
         FailedFile(
             each.path,

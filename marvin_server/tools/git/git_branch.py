@@ -26,7 +26,7 @@ async def _preview(params: Params, context: ToolContext) -> Preview | None:
     if params.action != "delete":
         return None
     foreseen = await of_deletion(await repository(context), params.name)
-    return Preview(foreseen.text, foreseen.state)
+    return Preview(foreseen.text, foreseen.state, foreseen.is_whole)
 
 
 @tool(effect="edit", title=_title, preview=_preview)

@@ -28,7 +28,7 @@ async def _preview(params: Params, context: ToolContext) -> Preview:
         foreseen = await of_restore(where, paths, params.revision)
     else:
         foreseen = await of_switch(where, params.branch, params.create, params.revision)
-    return Preview(foreseen.text, foreseen.state)
+    return Preview(foreseen.text, foreseen.state, foreseen.is_whole)
 
 
 @tool(effect="edit", title=_title, preview=_preview)

@@ -33,7 +33,7 @@ def _command(params: Params, context: ToolContext) -> Command:
 async def _preview(params: Params, context: ToolContext) -> Preview:
     paths = _paths(params, context)
     foreseen = await of_commit(await repository(context), params.message, paths=paths, everything=params.all)
-    return Preview(foreseen.text, foreseen.state)
+    return Preview(foreseen.text, foreseen.state, foreseen.is_whole)
 
 
 @tool(effect="execute", title=_title, command=_command, preview=_preview)
