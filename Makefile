@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 COPILOT := @github/copilot@1.0.102
+STYLUA := .cache/stylua/node_modules/.bin/stylua
 PROMPT ?= Which function decides whether a tool call may run?
 
 .PHONY: run test check fix bench clean
@@ -18,13 +19,20 @@ check: .venv/developer
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python -m marvin_server.protocol.schema --check
+	@if [ -x $(STYLUA) ]; then set -x; $(STYLUA) --check --config-path editors/nvim/.stylua.toml editors/nvim tests/nvim; \
+	  else echo "npm is not there: the Lua files are not checked"; fi
+	@for emacs in .cache/emacs/emacs .cache/emacs28/emacs; do \
+	  if [ -x $$emacs ]; then $$emacs -Q --batch -l tests/emacs/check.el || exit 1; fi; done
 
 fix: .venv/developer
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(STYLUA) --config-path editors/nvim/.stylua.toml editors/nvim tests/nvim
 
 bench: .venv/developer
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.nvim.speed
+	$(BIN)/python -m tests.emacs.speed
 
 clean:
 	rm -rf .venv dist build
@@ -41,5 +49,6 @@ clean:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --prefix .cache/copilot $(COPILOT); \
+	  npm install --silent --no-audit --no-fund --prefix .cache/stylua @johnnymorganz/stylua-bin; \
 	  else echo "npm is not there: the tests of the Copilot provider are left out"; fi
 	@touch $@

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-_SUBCOMMANDS = ("doctor", "login", "lsp", "models", "redo", "sessions", "tools", "trust", "undo")
+_SUBCOMMANDS = ("doctor", "login", "lsp", "models", "path", "redo", "sessions", "tools", "trust", "undo")
 NO_COST = 'MARVIN_COST:{"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}'
 _CANCELLED, _CLOSED_PIPE = 130, 141
 

@@ -1,0 +1,353 @@
+;;; marvin-document.el --- Documents that the server sees  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The buffers of a project in which Marvin is on, told to its server as LSP has it, beside whatever Eglot or lsp-mode
+;; tell theirs.  Edits that the server asks for are made here, each as one undo step.
+
+;;; Code:
+
+(require 'marvin-client)
+(require 'url-util)
+
+(defconst marvin-document--most-changes 50
+  "With more changes than these at once the whole text is told.")
+
+(defconst marvin-document--most-characters 5000000
+  "A buffer with more text than this is not told: its file is read instead.")
+
+(defvar-local marvin-document--server nil "The server that knows this buffer.")
+(defvar-local marvin-document--path nil "The file under whose name it knows it.")
+(defvar-local marvin-document--version 0 "The version that it was told last; it never gets smaller.")
+(defvar-local marvin-document--changes nil
+  "Changes not yet told, the latest first.
+`whole' when the whole text is to be told.")
+(defvar-local marvin-document--before nil
+  "The change that is about to happen: (BEG END START END-POSITION).")
+(defvar-local marvin-document--timer nil "The timer that will tell the changes.")
+
+(dolist (variable '(marvin-document--server marvin-document--path marvin-document--version
+                    marvin-document--changes marvin-document--before marvin-document--timer))
+  (put variable 'permanent-local t))
+(dolist (function '(marvin-document--before-change marvin-document--after-change marvin-document--saved
+                    marvin-document-close marvin-document--reverted marvin-document--renamed))
+  (put function 'permanent-local-hook t))
+
+(cl-defmethod marvin-capabilities ((_what (eql 'workspace)))
+  "Edits are made."
+  '(:applyEdit t :workspaceEdit (:documentChanges t) :workspaceFolders t))
+
+(cl-defmethod marvin-capabilities ((_what (eql 'textDocument)))
+  "Saving is told."
+  '(:synchronization (:didSave t)))
+
+;;; Opening and closing
+
+(defun marvin-document-known-p ()
+  "Whether a server that is ready knows the current buffer."
+  (and marvin-document--server (eq (marvin-server-state marvin-document--server) 'ready)))
+
+(defun marvin-document-open ()
+  "Tell the current buffer to the server of its project, if there is one."
+  (when-let* ((path buffer-file-name)
+              (server (and (not (marvin-document-known-p))
+                           (not (file-remote-p path))
+                           enable-multibyte-characters
+                           (< (buffer-size) marvin-document--most-characters)
+                           (or (marvin-server-of path) (marvin-server-of buffer-file-truename)))))
+    (when (eq (marvin-server-state server) 'ready)
+      (setq marvin-document--server server
+            marvin-document--path (expand-file-name path)
+            marvin-document--changes nil)
+      (cl-incf marvin-document--version)
+      (add-hook 'before-change-functions #'marvin-document--before-change nil t)
+      (add-hook 'after-change-functions #'marvin-document--after-change nil t)
+      (add-hook 'after-save-hook #'marvin-document--saved nil t)
+      (add-hook 'after-revert-hook #'marvin-document--reverted nil t)
+      (add-hook 'after-set-visited-file-name-hook #'marvin-document--renamed nil t)
+      (add-hook 'kill-buffer-hook #'marvin-document-close nil t)
+      (marvin-notify server 'textDocument/didOpen
+                     (list :textDocument
+                           (list :uri (marvin-document-uri) :languageId (marvin-document--language)
+                                 :version marvin-document--version :text (marvin-document--text)))))))
+
+(defun marvin-document-close ()
+  "Tell the server that the current buffer is no document of its any more."
+  (when marvin-document--server
+    (marvin-notify marvin-document--server 'textDocument/didClose
+                   (list :textDocument (list :uri (marvin-document-uri)))))
+  (marvin-document--forget))
+
+(defun marvin-document--forget ()
+  "Leave the current buffer alone from now on."
+  (setq marvin-document--server nil)
+  (when marvin-document--timer
+    (cancel-timer marvin-document--timer)
+    (setq marvin-document--timer nil))
+  (remove-hook 'before-change-functions #'marvin-document--before-change t)
+  (remove-hook 'after-change-functions #'marvin-document--after-change t)
+  (remove-hook 'after-save-hook #'marvin-document--saved t)
+  (remove-hook 'after-revert-hook #'marvin-document--reverted t)
+  (remove-hook 'after-set-visited-file-name-hook #'marvin-document--renamed t)
+  (remove-hook 'kill-buffer-hook #'marvin-document-close t))
+
+(defun marvin-document--renamed ()
+  "The current buffer visits another file now."
+  (marvin-document-close)
+  (marvin-document-open))
+
+(defun marvin-documents (server)
+  "The buffers that SERVER knows."
+  (seq-filter (lambda (buffer) (eq (buffer-local-value 'marvin-document--server buffer) server))
+              (buffer-list)))
+
+(defun marvin-document--open-all (server)
+  "Tell SERVER, which is ready, all buffers of its project, now and later."
+  (add-hook 'find-file-hook #'marvin-document-open)
+  (dolist (buffer (buffer-list))
+    (with-current-buffer buffer
+      (when (eq marvin-document--server server)
+        (marvin-document--forget))
+      (marvin-document-open))))
+
+(defun marvin-document--find (uri)
+  "The buffer that its server knows by URI, or nil."
+  (let ((path (marvin-uri-to-path uri)))
+    (seq-find (lambda (buffer)
+                (and (buffer-local-value 'marvin-document--server buffer)
+                     (equal path (buffer-local-value 'marvin-document--path buffer))))
+              (buffer-list))))
+
+(defun marvin-document-uri ()
+  "The URI of the current buffer, by which its server knows it."
+  (marvin-path-to-uri marvin-document--path))
+
+(defun marvin-document--language ()
+  "What LSP calls the language of the current buffer."
+  (let ((name (string-remove-suffix "-ts" (string-remove-suffix "-mode" (symbol-name major-mode)))))
+    (pcase name
+      ("sh" "shellscript")
+      ("js" "javascript")
+      ((or "emacs-lisp" "lisp-interaction") "elisp")
+      ((or "fundamental" "text") "plaintext")
+      (_ name))))
+
+;;; Changes
+
+(defun marvin-document--text (&optional beg end)
+  "The text of the whole buffer, or from BEG to END; raw bytes become U+FFFD."
+  (save-restriction
+    (widen)
+    (let ((text (buffer-substring-no-properties (or beg (point-min)) (or end (point-max)))))
+      (if (string-match-p "[\x3fff80-\x3fffff]" text)
+          (replace-regexp-in-string "[\x3fff80-\x3fffff]" "\xfffd" text t t)
+        text))))
+
+(defun marvin-document-position (&optional position)
+  "The LSP position of POSITION, or point, in the encoding that was agreed."
+  (save-excursion
+    (save-restriction
+      (widen)
+      (when position (goto-char position))
+      (let* ((position (point)) (beg (marvin-document--line-beginning)))
+        (list :line (1- (line-number-at-pos nil t))
+              :character (if (marvin-document--utf-16-p)
+                             (+ (- position beg) (marvin-document--astral beg position))
+                           (- position beg)))))))
+
+(defun marvin-document--line-beginning ()
+  "Beginning of the line, fields or not."
+  (let ((inhibit-field-text-motion t)) (line-beginning-position)))
+
+(defun marvin-document--utf-16-p ()
+  "Whether characters are counted in UTF-16, rather than one by one."
+  (and marvin-document--server (equal (marvin-server-encoding marvin-document--server) "utf-16")))
+
+(defun marvin-document--astral (beg end)
+  "How many characters between BEG and END take two units of UTF-16."
+  (save-excursion
+    (goto-char beg)
+    (let ((count 0))
+      (while (re-search-forward "[\x10000-\x10ffff]" end t)
+        (cl-incf count))
+      count)))
+
+(defun marvin-document-point (position)
+  "The buffer position of the LSP POSITION; the buffer is widened."
+  (save-excursion
+    (goto-char (point-min))
+    (forward-line (plist-get position :line))
+    (let* ((inhibit-field-text-motion t) (end (line-end-position)) (left (plist-get position :character)))
+      (if (not (marvin-document--utf-16-p))
+          (min end (+ (point) left))
+        (while (and (> left 0) (< (point) end))
+          (setq left (- left (if (> (following-char) #xffff) 2 1)))
+          (forward-char))
+        (point)))))
+
+(defun marvin-document-range (beg end)
+  "The LSP range from BEG to END."
+  (list :start (marvin-document-position beg) :end (marvin-document-position end)))
+
+(defun marvin-document--before-change (beg end)
+  "The text from BEG to END is about to be changed."
+  (setq marvin-document--before
+        (unless (eq marvin-document--changes 'whole)
+          (save-match-data
+            (list beg end (marvin-document-position beg) (marvin-document-position end))))))
+
+(defun marvin-document--after-change (beg end length)
+  "The text from BEG to END has taken the place of LENGTH characters."
+  (save-match-data
+    (pcase marvin-document--before
+      ((and `(,from ,to ,start ,finish)
+            (guard (and (= from beg) (= to (+ beg length))
+                        (< (length marvin-document--changes) marvin-document--most-changes))))
+       (push (list :range (list :start start :end finish) :text (marvin-document--text beg end))
+             marvin-document--changes))
+      ;; Some modes announce more than they change; then only the whole text is certain.
+      (_ (setq marvin-document--changes 'whole))))
+  (setq marvin-document--before nil)
+  (unless marvin-document--timer
+    (setq marvin-document--timer
+          (run-at-time 0.15 nil #'marvin-document--flush-later (current-buffer)))))
+
+(defun marvin-document--flush-later (buffer)
+  "Tell the changes of BUFFER."
+  (when (buffer-live-p buffer)
+    (with-current-buffer buffer
+      (marvin-document-flush))))
+
+(defun marvin-document-flush ()
+  "Tell the server all changes of the current buffer; give its version."
+  (when marvin-document--timer
+    (cancel-timer marvin-document--timer)
+    (setq marvin-document--timer nil))
+  (when (and marvin-document--changes (marvin-document-known-p))
+    (let ((changes (if (eq marvin-document--changes 'whole)
+                       (list (list :text (marvin-document--text)))
+                     (reverse marvin-document--changes))))
+      (setq marvin-document--changes nil)
+      (cl-incf marvin-document--version)
+      (marvin-notify marvin-document--server 'textDocument/didChange
+                     (list :textDocument (list :uri (marvin-document-uri) :version marvin-document--version)
+                           :contentChanges (vconcat changes)))))
+  marvin-document--version)
+
+(defun marvin-document-flush-all (server)
+  "Tell SERVER all changes of all its documents."
+  (dolist (buffer (marvin-documents server))
+    (with-current-buffer buffer
+      (marvin-document-flush))))
+
+(defun marvin-document--saved ()
+  "The current buffer was saved."
+  (when (marvin-document-known-p)
+    (marvin-document-flush)
+    (marvin-notify marvin-document--server 'textDocument/didSave
+                   (list :textDocument (list :uri (marvin-document-uri)) :text (marvin-document--text)))))
+
+(defun marvin-document--reverted ()
+  "The current buffer shows its file again."
+  (setq marvin-document--changes 'whole)
+  (marvin-document-flush))
+
+(defun marvin-document-refresh (server)
+  "Show files that were changed on disk in unmodified documents of SERVER."
+  (dolist (buffer (marvin-documents server))
+    (with-current-buffer buffer
+      (when (and (not (buffer-modified-p))
+                 (file-exists-p buffer-file-name)
+                 (not (verify-visited-file-modtime buffer)))
+        (with-demoted-errors "Marvin: %S"
+          (let ((revert-without-query '(".")) (inhibit-message t))
+            (revert-buffer t t t)))))))
+
+;;; What the server asks for
+
+(cl-defmethod marvin-asked ((_method (eql 'workspace/applyEdit)) _server params)
+  "Make the edit in PARAMS, and answer whether that was done."
+  (let* ((changes (append (plist-get (plist-get params :edit) :documentChanges) nil))
+         (problem (seq-some #'marvin-document--obstacle changes)))
+    (unless problem
+      (condition-case oops
+          (dolist (change changes)
+            (marvin-document--edit change))
+        (error (setq problem (error-message-string oops)))))
+    (if problem
+        (list :applied :json-false :failureReason problem)
+      (list :applied t))))
+
+(defun marvin-document--obstacle (change)
+  "Why CHANGE, an LSP TextDocumentEdit, cannot be made; nil when it can."
+  (let* ((document (plist-get change :textDocument))
+         (buffer (and document (marvin-document--find (plist-get document :uri)))))
+    (cond
+     ((null document) "only texts of documents are changed here")
+     ((null buffer) (format "%s is not open" (plist-get document :uri)))
+     ((buffer-local-value 'buffer-read-only buffer) (format "%s is read-only" (buffer-name buffer)))
+     ((buffer-local-value 'marvin-document--changes buffer)
+      (with-current-buffer buffer
+        (marvin--later #'marvin-document--flush-later buffer))
+      (format "%s was changed meanwhile" (buffer-name buffer)))
+     ((not (equal (plist-get document :version) (buffer-local-value 'marvin-document--version buffer)))
+      (format "%s has another version" (buffer-name buffer))))))
+
+(defun marvin-document--edit (change)
+  "Make CHANGE, an LSP TextDocumentEdit, as one undo step."
+  (with-current-buffer (marvin-document--find (plist-get (plist-get change :textDocument) :uri))
+    (undo-boundary)
+    (let ((group (prepare-change-group)) done)
+      (unwind-protect
+          (progn
+            (activate-change-group group)
+            (save-excursion
+              (save-restriction
+                (widen)
+                (when (> (length (plist-get change :edits)) marvin-document--most-changes)
+                  (setq marvin-document--changes 'whole))
+                (dolist (edit (marvin-document--places (plist-get change :edits)))
+                  (pcase-let ((`(,beg ,end ,text) edit))
+                    (goto-char beg)
+                    ;; Text first, so that markers and windows at the place stay near it.
+                    (insert text)
+                    (delete-region (point) (+ (point) (- end beg)))))))
+            (setq done t)
+            (undo-amalgamate-change-group group))
+        (if done (accept-change-group group) (cancel-change-group group))))
+    (undo-boundary)
+    ;; Not from here: the answer comes first, and a filter must not wait for the pipe.
+    (marvin--later #'marvin-document--flush-later (current-buffer))))
+
+(defun marvin-document--places (edits)
+  "EDITS as lists (BEG END TEXT), the last in the buffer first."
+  (sort (mapcar (lambda (edit)
+                  (let ((range (plist-get edit :range)))
+                    (list (marvin-document-point (plist-get range :start))
+                          (marvin-document-point (plist-get range :end))
+                          (plist-get edit :newText))))
+                (reverse (append edits nil)))
+        (lambda (one other) (> (car one) (car other)))))
+
+(cl-defmethod marvin-asked ((_method (eql 'marvin/document/save)) _server params)
+  "Save the documents in PARAMS, and answer which are on disk now."
+  (list :saved (vconcat (seq-filter #'marvin-document--save (plist-get params :uris)))))
+
+(defun marvin-document--save (uri)
+  "Save the document URI, and give whether it is on disk.
+It is not saved when its file was changed meanwhile."
+  (when-let* ((buffer (marvin-document--find uri)))
+    (with-current-buffer buffer
+      (when (and (verify-visited-file-modtime buffer)
+                 (file-writable-p buffer-file-name))
+        (let ((save-silently t))
+          (with-demoted-errors "Marvin: %S"
+            (save-buffer 0)))
+        (not (buffer-modified-p))))))
+
+(add-hook 'marvin-server-ready-functions #'marvin-document--open-all)
+
+(provide 'marvin-document)
+;;; marvin-document.el ends here

@@ -1,0 +1,85 @@
+;;; marvin-markdown.el --- How Markdown looks in a conversation  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Only text with the property `marvin-markdown' is looked at: what tools print may look like Markdown and is none.
+;; Lines are fontified as they are shown; a block of code gets its language's own faces once it is whole.
+
+;;; Code:
+
+(require 'seq)
+
+(defface marvin-heading '((t :inherit font-lock-function-name-face :weight bold))
+  "Headings of Markdown, and of a conversation."
+  :group 'marvin)
+
+(defface marvin-code '((t :inherit font-lock-constant-face))
+  "Code of which the language is not known."
+  :group 'marvin)
+
+(defconst marvin-markdown--most-code 8000
+  "Longer blocks of code get one face: to colour them would hold up typing.")
+
+(defun marvin-markdown--matcher (regexp)
+  "A function that finds REGEXP as font lock wants it, in prose alone."
+  (lambda (limit)
+    (let (found)
+      (while (and (not found) (re-search-forward regexp limit t))
+        (setq found (and (get-text-property (match-beginning 0) 'marvin-markdown)
+                         (not (get-text-property (match-beginning 0) 'marvin-code)))))
+      found)))
+
+(defconst marvin-markdown-keywords
+  `((,(marvin-markdown--matcher "^#\\{1,6\\} .*$") 0 'marvin-heading)
+    (,(marvin-markdown--matcher "`[^`\n]+`") 0 'marvin-code)
+    (,(marvin-markdown--matcher "\\*\\*[^*\n]+\\*\\*") 0 'bold append)
+    (,(marvin-markdown--matcher "\\_<_[^_\n]+_\\_>") 0 'italic append)
+    (,(marvin-markdown--matcher "^ *\\(?:[-*+]\\|[0-9]+[.)]\\) ") 0 'font-lock-keyword-face)
+    (,(marvin-markdown--matcher "^> .*$") 0 'font-lock-comment-face append)
+    (,(marvin-markdown--matcher "\\[[^]\n]+\\]([^)\n]+)") 0 'link append))
+  "Font lock keywords for prose.")
+
+(defun marvin-markdown-code (beg end)
+  "Give the blocks of code between BEG and END the faces of their languages."
+  (save-excursion
+    (goto-char beg)
+    (while (re-search-forward "^ *```+ *\\([[:alnum:]+#-]*\\).*\n" end t)
+      (let ((mode (marvin-markdown--mode (match-string-no-properties 1)))
+            (from (point))
+            (to (if (re-search-forward "^ *```+ *$" end t) (match-beginning 0) end)))
+        (put-text-property from to 'marvin-code t)
+        (put-text-property from to 'font-lock-face 'marvin-code)
+        (when (and mode (< (- to from) marvin-markdown--most-code))
+          (marvin-markdown--colour from to mode))))))
+
+(defun marvin-markdown--colour (beg end mode)
+  "Give the code between BEG and END the faces of the major mode MODE."
+  (let ((code (buffer-substring-no-properties beg end)) (faces nil))
+    (with-temp-buffer
+      (insert code)
+      (with-demoted-errors "Marvin: %S"
+        (delay-mode-hooks (funcall mode))
+        (font-lock-ensure))
+      (let ((at (point-min)))
+        (while (< at (point-max))
+          (let ((next (next-single-property-change at 'face nil (point-max))))
+            (push (list (1- at) (1- next) (get-text-property at 'face)) faces)
+            (setq at next)))))
+    (pcase-dolist (`(,from ,to ,face) faces)
+      (put-text-property (+ beg from) (+ beg to) 'font-lock-face (or face 'default)))))
+
+(defun marvin-markdown--mode (language)
+  "The major mode for LANGUAGE, as written after a fence, or nil.
+Only modes for files count: what a model writes calls nothing else."
+  (let* ((name (pcase (downcase language)
+                 ((or "bash" "shell" "zsh") "sh") ((or "elisp" "lisp") "emacs-lisp")
+                 ((or "javascript" "jsx") "js") ("py" "python") ("rb" "ruby") ("c++" "c++") (other other)))
+         (mode (and (not (string-empty-p name)) (intern-soft (concat name "-mode")))))
+    (and mode (fboundp mode)
+         (or (rassq mode auto-mode-alist) (rassq mode interpreter-mode-alist))
+         mode)))
+
+(provide 'marvin-markdown)
+;;; marvin-markdown.el ends here

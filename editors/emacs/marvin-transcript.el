@@ -1,0 +1,204 @@
+;;; marvin-transcript.el --- The blocks of a conversation  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A conversation's buffer is blocks of read-only text, one for each message, thought, tool call, question or change,
+;; and the input below them.  A block can grow at its end, be replaced, and be folded; the input, its undo list and the
+;; point of every window stay as they are.
+
+;;; Code:
+
+(require 'button)
+(require 'cl-lib)
+(require 'marvin-markdown)
+
+(cl-defstruct (marvin-block (:constructor marvin-block--make) (:copier nil))
+  "A block from START to END; BODY is where the text after the heading begins.
+FOLD is an overlay that hides the body, where there is one.  PROPERTIES go onto all text of the body."
+  start body end fold properties)
+
+(defvar-local marvin-transcript--blocks nil "The blocks by their keys, which are compared by `equal'.")
+(defvar-local marvin-transcript--end nil "Marker: where the next block begins, and what is below the blocks.")
+(defvar-local marvin-transcript--input nil "Marker: where the input begins.")
+
+(defvar marvin-transcript-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map button-map)
+    (define-key map (kbd "TAB") #'marvin-transcript-toggle)
+    (define-key map "n" #'marvin-transcript-next)
+    (define-key map "p" #'marvin-transcript-previous)
+    map)
+  "Keys on a block, in addition to those of the conversation.")
+
+(defmacro marvin-transcript--writing (&rest body)
+  "Do BODY, which changes text above the input, beside what the person does."
+  (declare (indent 0) (debug t))
+  `(let ((marvin--size (buffer-size)) (inhibit-read-only t))
+     (let ((buffer-undo-list t))
+       (save-excursion
+         (save-restriction
+           (widen)
+           ,@body)))
+     (marvin-transcript--shift-undo (- (buffer-size) marvin--size))))
+
+(defun marvin-transcript--shift-undo (by)
+  "Move what the undo list says about the input BY characters."
+  (unless (or (eq buffer-undo-list t) (zerop by))
+    (setq buffer-undo-list
+          (mapcar (lambda (entry)
+                    (pcase entry
+                      ((pred integerp) (+ entry by))
+                      (`(,(and text (pred stringp)) . ,(and at (pred integerp)))
+                       (cons text (if (< at 0) (- at by) (+ at by))))
+                      (`(,(and beg (pred integerp)) . ,(and end (pred integerp))) (cons (+ beg by) (+ end by)))
+                      (`(nil ,property ,value ,(and beg (pred integerp)) . ,end)
+                       `(nil ,property ,value ,(+ beg by) . ,(+ end by)))
+                      (_ entry)))
+                  buffer-undo-list))))
+
+(defun marvin-transcript-begin ()
+  "Make the current buffer an empty conversation, but keep the input."
+  (setq marvin-transcript--blocks (make-hash-table :test #'equal))
+  (if marvin-transcript--end
+      (marvin-transcript--writing
+        (remove-overlays (point-min) marvin-transcript--end)
+        (delete-region (point-min) marvin-transcript--end))
+    (setq marvin-transcript--end (copy-marker (point-min))
+          marvin-transcript--input (copy-marker (point-max)))))
+
+(defun marvin-transcript-find (key)
+  "The block with KEY, or nil."
+  (gethash key marvin-transcript--blocks))
+
+(defun marvin-transcript--locked (text &optional properties)
+  "TEXT as it is inserted: read-only, with PROPERTIES."
+  (apply #'propertize text 'read-only t 'front-sticky '(read-only) 'rear-nonsticky t properties))
+
+(defun marvin-transcript-add (key heading text &optional folds properties)
+  "Add a block with KEY, a HEADING line and TEXT below it.
+It is hidden at first if FOLDS.
+PROPERTIES are those of TEXT.  HEADING is an empty string where there is none."
+  (let ((block (marvin-block--make
+                :properties (if (plist-member properties 'keymap) properties
+                              (append (list 'keymap marvin-transcript-map) properties)))))
+    (marvin-transcript--writing
+      (goto-char marvin-transcript--end)
+      (setf (marvin-block-start block) (copy-marker (point)))
+      (insert (marvin-transcript--heading heading key))
+      (setf (marvin-block-body block) (copy-marker (point))
+            (marvin-block-end block) (copy-marker (point)))
+      (insert (marvin-transcript--locked "\n\n"))
+      (set-marker marvin-transcript--end (point))
+      (when folds
+        (let ((fold (make-overlay (1- (marvin-block-body block)) (marvin-block-end block) nil t t)))
+          (overlay-put fold 'marvin-fold t)
+          (overlay-put fold 'isearch-open-invisible #'marvin-transcript--open)
+          (overlay-put fold 'invisible 'marvin)
+          (setf (marvin-block-fold block) fold)))
+      (puthash key block marvin-transcript--blocks)
+      (marvin-transcript--insert block text))
+    block))
+
+(defun marvin-transcript--heading (heading key)
+  "HEADING as a line of the block with KEY."
+  (if (string-empty-p heading)
+      ""
+    (marvin-transcript--locked (concat heading "\n")
+                               (list 'font-lock-face 'marvin-heading 'marvin-heading key
+                                     'keymap marvin-transcript-map))))
+
+(defun marvin-transcript--insert (block text)
+  "Insert TEXT at the end of BLOCK."
+  (goto-char (marvin-block-end block))
+  (insert (marvin-transcript--locked text (marvin-block-properties block)))
+  (set-marker (marvin-block-end block) (point)))
+
+(defun marvin-transcript-append (block text)
+  "Let BLOCK grow by TEXT."
+  (marvin-transcript--writing
+    (marvin-transcript--insert block text)))
+
+(defun marvin-transcript-text (block)
+  "The text of BLOCK."
+  (buffer-substring-no-properties (marvin-block-body block) (marvin-block-end block)))
+
+(defun marvin-transcript-replace (block text)
+  "Put TEXT in the place of all text of BLOCK."
+  (marvin-transcript--writing
+    (delete-region (marvin-block-body block) (marvin-block-end block))
+    (marvin-transcript--insert block text)))
+
+(defun marvin-transcript-rename (key heading)
+  "Give the block with KEY another HEADING."
+  (let ((block (marvin-transcript-find key)))
+    (marvin-transcript--writing
+      (goto-char (marvin-block-start block))
+      (delete-region (point) (1- (marvin-block-body block)))
+      (insert (substring (marvin-transcript--heading heading key) 0 -1)))))
+
+(defun marvin-transcript-remove (key)
+  "Remove the block with KEY."
+  (when-let* ((block (marvin-transcript-find key)))
+    (remhash key marvin-transcript--blocks)
+    (marvin-transcript--writing
+      (when (marvin-block-fold block)
+        (delete-overlay (marvin-block-fold block)))
+      (delete-region (marvin-block-start block) (+ 2 (marvin-block-end block))))))
+
+(defun marvin-transcript-folded-p (block)
+  "Whether the text of BLOCK is hidden."
+  (and (marvin-block-fold block) (overlay-get (marvin-block-fold block) 'invisible)))
+
+(defun marvin-transcript--open (fold)
+  "Show what is hidden by FOLD."
+  (maphash (lambda (key block)
+             (when (eq fold (marvin-block-fold block))
+               (marvin-transcript--fold key block nil)))
+           marvin-transcript--blocks))
+
+(defun marvin-transcript--fold (key block hides)
+  "Hide the text of BLOCK with KEY if HIDES, else show it."
+  (overlay-put (marvin-block-fold block) 'invisible (and hides 'marvin))
+  (let ((heading (buffer-substring-no-properties (marvin-block-start block) (1- (marvin-block-body block)))))
+    (marvin-transcript-rename key (concat (if hides "[+]" "[-]") (substring heading 3)))))
+
+;;; Commands
+
+(defun marvin-transcript-toggle ()
+  "Hide or show what belongs to this heading, or go to the next button."
+  (interactive)
+  (let* ((key (get-text-property (line-beginning-position) 'marvin-heading))
+         (block (and key (marvin-transcript-find key))))
+    (cond ((and block (marvin-block-fold block))
+           (let ((column (current-column)) (start (marker-position (marvin-block-start block))))
+             (marvin-transcript--fold key block (not (marvin-transcript-folded-p block)))
+             (goto-char start)
+             (move-to-column column)))
+          ((next-button (point)) (forward-button 1))
+          (t (goto-char (point-max))))))
+
+(defun marvin-transcript-next ()
+  "Go to the next heading, or to the input."
+  (interactive)
+  (end-of-line)
+  (let ((next (next-single-property-change (point) 'marvin-heading)))
+    (when (and next (not (get-text-property next 'marvin-heading)))
+      (setq next (next-single-property-change next 'marvin-heading)))
+    (goto-char (or next (point-max)))))
+
+(defun marvin-transcript-previous ()
+  "Go to the previous heading."
+  (interactive)
+  (beginning-of-line)
+  (let ((previous (previous-single-property-change (point) 'marvin-heading)))
+    (when previous
+      (goto-char (1- previous))
+      (unless (get-text-property (point) 'marvin-heading)
+        (goto-char (or (previous-single-property-change (point) 'marvin-heading) (point-min)))
+        (backward-char (if (bobp) 0 1)))
+      (beginning-of-line))))
+
+(provide 'marvin-transcript)
+;;; marvin-transcript.el ends here

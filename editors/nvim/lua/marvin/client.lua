@@ -1,0 +1,316 @@
+--- The server: started when it is first needed, noticed when it dies, started again. Neovim's own LSP client does the
+--- framing and keeps the documents in step.
+local config = require('marvin.config')
+local say = require('marvin.say')
+
+local M = {}
+
+local PROTOCOL = 1
+local RESTARTS, WITHIN_MS = 3, 60000
+
+---@alias marvin.Callback fun(err: {code: integer, message: string}|nil, result: any)
+
+---@type vim.lsp.Client|nil
+local client
+---@type 'stopped'|'starting'|'ready'|'failed'
+local state = 'stopped'
+---@type (fun())[] what is to be done once the server is ready
+local waiting = {}
+---@type table<integer, marvin.Callback> requests without an answer
+local open = {}
+local last = 0
+local wanted = false
+local deaths = {} ---@type integer[]
+local listeners = {} ---@type (fun(what: 'ready'|'lost'|'failed'))[]
+local handlers = {} ---@type table<string, function>
+
+local is_new = vim.fn.has('nvim-0.11') == 1
+
+--- Be told when the server is ready, has died, or cannot be started.
+---@param listener fun(what: 'ready'|'lost'|'failed')
+function M.watch(listener)
+  listeners[#listeners + 1] = listener
+end
+
+--- Take a notification of the server.
+---@param method string without `marvin/`
+---@param handler fun(params: table)
+function M.hear(method, handler)
+  handlers['marvin/' .. method] = function(_, params)
+    handler(params)
+  end
+end
+
+---@return string state, vim.lsp.Client|nil client
+function M.state()
+  return state, client
+end
+
+--- Whether the server can do this; false until it is ready.
+---@param method string without `marvin/`
+---@return boolean
+function M.can(method)
+  local features = vim.tbl_get(client or {}, 'server_capabilities', 'experimental', 'marvin', 'features')
+  return features ~= nil and features[method] ~= nil
+end
+
+--- The project of a buffer, or of the working directory.
+---@param buf integer|nil
+---@return string
+function M.root(buf)
+  local name = buf and vim.api.nvim_buf_get_name(buf) or ''
+  if name ~= '' and vim.bo[buf].buftype == '' and not name:match('^%a[%w+.-]*://') then
+    return vim.fs.root(name, config.options.root_markers) or vim.fs.dirname(name)
+  end
+  return vim.fs.root(vim.fn.getcwd(), config.options.root_markers) or vim.fn.getcwd()
+end
+
+--- Whether the server is to see the text of a buffer: a file that has a name.
+---@param buf integer
+---@return boolean
+local function is_document(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  return vim.api.nvim_buf_is_loaded(buf)
+    and vim.bo[buf].buftype == ''
+    and name ~= ''
+    and not name:match('^%a[%w+.-]*://')
+end
+
+local function attach(buf)
+  if client and state == 'ready' and vim.api.nvim_buf_is_valid(buf) and is_document(buf) then
+    vim.lsp.buf_attach_client(buf, client.id)
+  end
+end
+
+local function tell(what)
+  for _, listener in ipairs(listeners) do
+    listener(what)
+  end
+end
+
+--- An edit of the server's is an undo step of its own, apart from what was typed before and after it.
+local function apply_edit(err, params, ctx)
+  local buffers = {}
+  for _, change in ipairs(params.edit.documentChanges or {}) do
+    if change.textDocument then
+      buffers[#buffers + 1] = vim.uri_to_bufnr(change.textDocument.uri)
+    end
+  end
+  local function break_undo()
+    for _, buf in ipairs(buffers) do
+      if vim.api.nvim_buf_is_loaded(buf) then
+        vim.bo[buf].undolevels = vim.bo[buf].undolevels
+      end
+    end
+  end
+  -- Neovim would print it; the transcript has it.
+  params.label = nil
+  break_undo()
+  local result = vim.lsp.handlers['workspace/applyEdit'](err, params, ctx)
+  break_undo()
+  return result
+end
+
+--- Write the buffers that the server names, before a command reads their files.
+local function save(_, params)
+  local saved = {}
+  for _, uri in ipairs(params.uris) do
+    local buf = vim.uri_to_bufnr(uri)
+    if vim.api.nvim_buf_is_loaded(buf) then
+      local done = not vim.bo[buf].modified
+        or pcall(vim.api.nvim_buf_call, buf, function()
+          vim.cmd('silent lockmarks keepalt write')
+        end)
+      if done and not vim.bo[buf].modified then
+        saved[#saved + 1] = uri
+      end
+    end
+  end
+  return { saved = saved }
+end
+
+local function fail_open(message)
+  local left, queue = open, waiting
+  open, waiting = {}, {}
+  for _, callback in pairs(left) do
+    callback({ code = -32800, message = message })
+  end
+  for _, each in ipairs(queue) do
+    each.fail(message)
+  end
+end
+
+local function exited(code, signal, id)
+  if not client or client.id ~= id then
+    return
+  end
+  local was = state
+  client, state = nil, 'stopped'
+  local how = signal ~= 0 and ('signal %d'):format(signal) or ('exit code %d'):format(code)
+  fail_open(('the server has ended (%s)'):format(how))
+  if not wanted then
+    return
+  end
+  local now = vim.uv.now()
+  deaths = vim.tbl_filter(function(at)
+    return now - at < WITHIN_MS
+  end, deaths)
+  deaths[#deaths + 1] = now
+  if was == 'starting' or #deaths > RESTARTS then
+    state, wanted = 'failed', false
+    say.error(('the server has ended (%s). :checkhealth marvin says more; :Marvin restart tries again'):format(how))
+    tell('failed')
+    return
+  end
+  say.warn(('the server has ended (%s); it is started again'):format(how))
+  tell('lost')
+  M.start()
+end
+
+local function initialized(found)
+  local marvin = vim.tbl_get(found.server_capabilities or {}, 'experimental', 'marvin')
+  if not marvin or marvin.protocolVersion ~= PROTOCOL then
+    local has = marvin and ('speaks version %s'):format(marvin.protocolVersion) or 'is no Marvin server'
+    wanted, state = false, 'failed'
+    fail_open('the server does not fit')
+    say.error(('%s %s; this plugin needs version %d. Update both.'):format(config.options.cmd[1], has, PROTOCOL))
+    tell('failed')
+    return
+  end
+  state = 'ready'
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    attach(buf)
+  end
+  local queue = waiting
+  waiting = {}
+  tell('ready')
+  for _, each in ipairs(queue) do
+    each.go()
+  end
+end
+
+local group = vim.api.nvim_create_augroup('marvin.client', {})
+
+--- Start the server, unless it runs.
+function M.start()
+  if state == 'starting' or state == 'ready' then
+    return
+  end
+  local command = config.options.cmd
+  if vim.fn.executable(command[1]) == 0 then
+    state = 'failed'
+    fail_open(('%s is not there'):format(command[1]))
+    say.error(
+      ('%s was not found. Install it with: pipx install marvin-assistant, or name it: '):format(command[1])
+        .. "require('marvin').setup({ cmd = { '/full/path/marvin', 'lsp' } })"
+    )
+    tell('failed')
+    return
+  end
+  wanted, state = true, 'starting'
+  local capabilities = vim.lsp.protocol.make_client_capabilities()
+  capabilities.experimental = { marvin = { protocolVersion = PROTOCOL, documentSave = vim.empty_dict() } }
+  -- Most servers count in UTF-16, and Neovim warns where those of one buffer differ.
+  capabilities.general = vim.tbl_extend('force', capabilities.general or {}, { positionEncodings = { 'utf-16' } })
+  local root = M.root()
+  local own = vim.tbl_extend('error', {
+    ['workspace/applyEdit'] = apply_edit,
+    ['marvin/document/save'] = save,
+  }, handlers)
+  local settings = {
+    name = 'marvin',
+    cmd = command,
+    cmd_env = config.options.env,
+    cmd_cwd = root,
+    root_dir = root,
+    workspace_folders = { { uri = vim.uri_from_fname(root), name = root } },
+    capabilities = capabilities,
+    handlers = own,
+    on_exit = vim.schedule_wrap(exited),
+    on_init = initialized,
+  }
+  -- vim.lsp.start() of 0.10 cannot start without a buffer.
+  local id = is_new and vim.lsp.start(settings, { attach = false }) or vim.lsp.start_client(settings)
+  client = id and vim.lsp.get_client_by_id(id) or nil
+  if not client then
+    wanted, state = false, 'failed'
+    fail_open('the server could not be started')
+    tell('failed')
+    return
+  end
+  vim.api.nvim_clear_autocmds({ group = group })
+  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufWritePost', 'FileType' }, {
+    group = group,
+    -- At once: whatever is asked next is about the text that the person sees.
+    callback = function(event)
+      attach(event.buf)
+    end,
+  })
+end
+
+--- End the server for good, or until it is needed again.
+function M.stop()
+  wanted = false
+  if client then
+    local _ = is_new and client:stop() or client.stop()
+  end
+end
+
+--- End the server, and start it once it has ended.
+function M.restart()
+  deaths = {}
+  if not client then
+    state = 'stopped'
+    M.start()
+    return
+  end
+  local ended = client
+  client, state = nil, 'stopped'
+  fail_open('the server was restarted')
+  tell('lost')
+  local _ = is_new and ended:stop() or ended.stop()
+  M.start()
+end
+
+local function send(method, params, callback)
+  last = last + 1
+  local number = last
+  open[number] = callback
+  local function answered(err, result)
+    local waits = open[number]
+    open[number] = nil
+    if waits then
+      waits(err, result)
+    end
+  end
+  local sent = is_new and client:request(method, params, answered) or client.request(method, params, answered)
+  if not sent then
+    answered({ code = -32803, message = 'the server has ended' })
+  end
+end
+
+--- Ask the server; it is started when it does not run. The callback is called exactly once, in the main loop.
+---@param method string without `marvin/`
+---@param params table
+---@param callback marvin.Callback
+function M.request(method, params, callback)
+  if next(params) == nil then
+    params = vim.empty_dict()
+  end
+  local function go()
+    send('marvin/' .. method, params, callback)
+  end
+  if state == 'ready' then
+    go()
+    return
+  end
+  waiting[#waiting + 1] = {
+    go = go,
+    fail = function(message)
+      callback({ code = -32803, message = message })
+    end,
+  }
+  M.start()
+end
+
+return M

@@ -1,0 +1,311 @@
+--- `:Marvin WORD …`: all that there is to do, each with a word, what may follow it, and its completion.
+local say = require('marvin.say')
+
+local M = {}
+
+---@class marvin.Call
+---@field text string|nil what follows the word
+---@field bang boolean
+---@field buf integer
+---@field line1 integer|nil of a range that was given
+---@field line2 integer|nil
+
+---@class marvin.Command
+---@field run fun(call: marvin.Call)
+---@field words string[]|nil what may follow
+---@field files boolean|nil
+
+---@param name string
+local function lazy(name)
+  return setmetatable({}, {
+    __index = function(_, key)
+      return function(...)
+        return require('marvin.' .. name)[key](...)
+      end
+    end,
+  })
+end
+
+local chat, client, context, oneshot = lazy('chat'), lazy('client'), lazy('context'), lazy('oneshot')
+local options, question, review = lazy('options'), lazy('question'), lazy('review')
+local sessions, turns = lazy('sessions'), lazy('turns')
+
+---@param action string
+---@return marvin.Command
+local function one_shot(action)
+  return {
+    run = function(call)
+      oneshot.run(action, { buf = call.buf, line1 = call.line1, line2 = call.line2 }, call.text)
+    end,
+  }
+end
+
+---@param name string
+---@param words string[]|nil
+---@return marvin.Command
+local function option(name, words)
+  return {
+    words = words,
+    run = function(call)
+      options.set(name, call.text)
+    end,
+  }
+end
+
+---@param run fun()
+---@return marvin.Command
+local function plain(run)
+  return {
+    run = function()
+      run()
+    end,
+  }
+end
+
+---@param call marvin.Call
+local function add(call)
+  local what = call.text or 'buffer'
+  if what == 'selection' then
+    local line = vim.api.nvim_win_get_cursor(0)[1]
+    context.add_selection(call.buf, call.line1 or line, call.line2 or line)
+  elseif what == 'buffer' then
+    context.add_buffer(call.buf)
+  elseif what == 'diagnostics' then
+    context.add_diagnostics(call.buf)
+  elseif what == 'diff' or what == 'staged' then
+    context.add_diff(what == 'staged')
+  else
+    context.add_file(vim.fn.expand(what))
+  end
+end
+
+local function usage()
+  local conversation = chat.begun()
+  if conversation then
+    client.request(
+      'usage/get',
+      { sessionId = conversation.session.id },
+      say.or_error(function(result)
+        local tokens = result.tokens
+        say.note(
+          ('%d tokens in (%d of them cached), %d out; context %d of %s; cost %s'):format(
+            tokens.input,
+            tokens.cacheRead,
+            tokens.output,
+            result.contextUsed,
+            result.contextSize or 'unknown',
+            result.costUsd and ('$%.4f'):format(result.costUsd) or 'unknown'
+          )
+        )
+      end)
+    )
+  end
+end
+
+local function status()
+  client.request(
+    'status',
+    {},
+    say.or_error(function(result)
+      local message = result.message and ('; ' .. result.message) or ''
+      say.note(
+        ('%s, %s, login %s, %s, version %s%s'):format(
+          result.provider,
+          result.model,
+          result.auth,
+          result.busy and 'working' or 'ready',
+          result.version,
+          message
+        )
+      )
+    end)
+  )
+end
+
+local function jobs()
+  client.request(
+    'job/list',
+    {},
+    say.or_error(function(result)
+      if #result.jobs == 0 then
+        say.note('nothing runs beside the turns')
+        return
+      end
+      vim.ui.select(result.jobs, {
+        prompt = 'Job to cancel',
+        format_item = function(job)
+          return ('%s (%s)'):format(job.title, job.state)
+        end,
+      }, function(job)
+        if job then
+          client.request('job/cancel', { jobId = job.id }, say.or_error())
+        end
+      end)
+    end)
+  )
+end
+
+---@param decision string
+local function answer(decision)
+  return plain(function()
+    question.answer(decision)
+  end)
+end
+
+---@type table<string, marvin.Command>
+local commands = {
+  toggle = plain(chat.toggle),
+  open = plain(chat.open),
+  close = plain(chat.close),
+  new = plain(chat.new),
+  say = {
+    run = function(call)
+      if call.text then
+        chat.open()
+        chat.say(call.text, 'queue')
+      else
+        chat.open()
+      end
+    end,
+  },
+  steer = {
+    run = function(call)
+      if call.text and chat.begun() then
+        chat.say(call.text, 'steer')
+      end
+    end,
+  },
+  cancel = plain(chat.cancel),
+  sessions = {
+    run = function(call)
+      sessions.pick(call.text, call.bang)
+    end,
+  },
+  fork = plain(sessions.fork),
+  rename = {
+    run = function(call)
+      sessions.rename(call.text)
+    end,
+  },
+  delete = plain(sessions.delete),
+  drafts = plain(sessions.drafts),
+  older = plain(function()
+    local conversation = chat.begun()
+    if conversation then
+      conversation:older()
+    end
+  end),
+  add = { run = add, words = { 'selection', 'buffer', 'diagnostics', 'diff', 'staged' }, files = true },
+  context = plain(context.edit),
+  ask = one_shot('ask'),
+  explain = one_shot('explain'),
+  fix = one_shot('fix'),
+  test = one_shot('test'),
+  document = one_shot('document'),
+  refactor = one_shot('refactor'),
+  edit = {
+    run = function(call)
+      oneshot.edit({ buf = call.buf, line1 = call.line1, line2 = call.line2 }, call.text)
+    end,
+  },
+  commit = {
+    run = function(call)
+      oneshot.commit(call.buf)
+    end,
+  },
+  question = plain(question.focus),
+  allow = answer('allowOnce'),
+  deny = answer('deny'),
+  review = plain(review.list),
+  next = plain(function()
+    review.step(1)
+  end),
+  previous = plain(function()
+    review.step(-1)
+  end),
+  keep = {
+    words = { 'all' },
+    run = function(call)
+      review.keep(call.text == 'all')
+    end,
+  },
+  reject = {
+    words = { 'all' },
+    run = function(call)
+      local first, rest = (call.text or ''):match('^(%S*)%s*(.*)$')
+      if first == 'all' then
+        review.reject(true, rest)
+      else
+        review.reject(false, call.text)
+      end
+    end,
+  },
+  diff = plain(review.diff),
+  undo = plain(turns.undo),
+  redo = plain(turns.redo),
+  mode = option('mode', { 'plan', 'review', 'auto', 'full' }),
+  model = option('model'),
+  provider = option('provider'),
+  thinking = option('thinking', { 'default', 'none', 'low', 'medium', 'high' }),
+  usage = plain(usage),
+  status = plain(status),
+  jobs = plain(jobs),
+  restart = plain(client.restart),
+  stop = plain(client.stop),
+  help = plain(function()
+    vim.cmd.help('marvin')
+  end),
+}
+
+--- Whatever is shown is listened for from the first command on.
+local function wake()
+  require('marvin.highlights').define()
+  require('marvin.chat')
+  require('marvin.question')
+  require('marvin.review')
+  require('marvin.status')
+end
+
+--- Run `:Marvin`.
+---@param given table as a user command gets it
+function M.run(given)
+  local word, text = given.args:match('^(%S*)%s*(.-)%s*$')
+  local command = commands[word == '' and 'toggle' or word]
+  if not command then
+    say.error(('there is no :Marvin %s; press <Tab> after :Marvin, or see :help marvin'):format(word))
+    return
+  end
+  wake()
+  command.run({
+    text = text ~= '' and text or nil,
+    bang = given.bang,
+    buf = vim.api.nvim_get_current_buf(),
+    line1 = given.range > 0 and given.line1 or nil,
+    line2 = given.range > 0 and given.line2 or nil,
+  })
+end
+
+--- Complete `:Marvin`.
+---@param lead string
+---@param line string
+---@return string[]
+function M.complete(lead, line)
+  local word, rest = line:match('Marvin!?%s+(%S+)%s+(.*)$')
+  local command = commands[word]
+  local choices
+  if not word then
+    choices = vim.tbl_keys(commands)
+  elseif command and not rest:find('%s') then
+    choices = vim.list_extend({}, command.words or {})
+    if command.files then
+      vim.list_extend(choices, vim.fn.getcompletion(lead, 'file'))
+    end
+  end
+  choices = vim.tbl_filter(function(choice)
+    return vim.startswith(choice, lead)
+  end, choices or {})
+  table.sort(choices)
+  return choices
+end
+
+return M

@@ -1,0 +1,275 @@
+--- What goes to the model beside the next prompt: parts of buffers, files, diagnostics, images, changes.
+local say = require('marvin.say')
+
+local M = {}
+
+local space = vim.api.nvim_create_namespace('marvin.context')
+local MIME = { png = 'image/png', jpg = 'image/jpeg', jpeg = 'image/jpeg', gif = 'image/gif', webp = 'image/webp' }
+
+---@class marvin.ContextItem
+---@field label string
+---@field wire fun(): table|nil as `context` of `turn/start`; nil when what it was about is gone
+local items = {} ---@type marvin.ContextItem[]
+local listeners = {} ---@type fun()[]
+
+--- Be told when the list changes.
+---@param listener fun()
+function M.watch(listener)
+  listeners[#listeners + 1] = listener
+end
+
+local function changed()
+  for _, listener in ipairs(listeners) do
+    listener()
+  end
+end
+
+---@param label string
+---@param wire fun(): table|nil
+local function add(label, wire)
+  items[#items + 1] = { label = label, wire = wire }
+  changed()
+end
+
+---@param buf integer
+---@return string
+local function name_of(buf)
+  return vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':t')
+end
+
+--- A range of whole lines or of characters, in the positions of the protocol.
+---@param buf integer
+---@param first {[1]: integer, [2]: integer} row and byte, from 0
+---@param last {[1]: integer, [2]: integer} row and byte, the first that is not part of it
+function M.range(buf, first, last)
+  local function position(at)
+    local line = vim.api.nvim_buf_get_lines(buf, at[1], at[1] + 1, false)[1] or ''
+    return { line = at[1], character = M.utf16(line:sub(1, at[2])) }
+  end
+  return { start = position(first), ['end'] = position(last) }
+end
+
+--- How long a text is in UTF-16.
+---@param text string
+---@return integer
+function M.utf16(text)
+  if vim.fn.has('nvim-0.11') == 1 then
+    return vim.str_utfindex(text, 'utf-16')
+  end
+  local _, length = vim.str_utfindex(text)
+  return length
+end
+
+--- The version of a buffer that the server was told of last; a request brings along what was typed since.
+---@param buf integer
+---@return integer
+function M.version(buf)
+  return vim.lsp.util.buf_versions[buf]
+end
+
+--- The lines of a command's range.
+---@param buf integer
+---@param line1 integer from 1
+---@param line2 integer
+function M.lines(buf, line1, line2)
+  local count = vim.api.nvim_buf_line_count(buf)
+  if line2 < count then
+    return M.range(buf, { line1 - 1, 0 }, { line2, 0 })
+  end
+  local last = vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1] or ''
+  return M.range(buf, { line1 - 1, 0 }, { count - 1, #last })
+end
+
+---@param buf integer
+---@return boolean
+local function is_file(buf)
+  if vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= '' then
+    return true
+  end
+  say.warn('this buffer is no file')
+  return false
+end
+
+--- Add lines of a buffer. They are followed when the text around them changes before the prompt is sent.
+---@param buf integer
+---@param line1 integer
+---@param line2 integer
+function M.add_selection(buf, line1, line2)
+  if not is_file(buf) then
+    return
+  end
+  local last = vim.api.nvim_buf_get_lines(buf, line2 - 1, line2, false)[1] or ''
+  local mark = vim.api.nvim_buf_set_extmark(buf, space, line1 - 1, 0, {
+    end_row = line2 - 1,
+    end_col = #last,
+    right_gravity = false,
+    end_right_gravity = true,
+  })
+  add(('%s:%d-%d'):format(name_of(buf), line1, line2), function()
+    if not vim.api.nvim_buf_is_loaded(buf) then
+      return nil
+    end
+    local found = vim.api.nvim_buf_get_extmark_by_id(buf, space, mark, { details = true })
+    if not found[1] then
+      return nil
+    end
+    return {
+      type = 'selection',
+      uri = vim.uri_from_bufnr(buf),
+      version = M.version(buf),
+      range = M.range(buf, { found[1], found[2] }, { found[3].end_row, found[3].end_col }),
+    }
+  end)
+end
+
+--- Add all text of a buffer, saved or not.
+---@param buf integer
+function M.add_buffer(buf)
+  if is_file(buf) then
+    add(name_of(buf), function()
+      return vim.api.nvim_buf_is_loaded(buf)
+          and { type = 'buffer', uri = vim.uri_from_bufnr(buf), version = M.version(buf) }
+        or nil
+    end)
+  end
+end
+
+--- The diagnostics of a buffer as the protocol has them.
+---@param buf integer
+---@param first integer|nil row, from 0
+---@param last integer|nil
+---@return table[]
+function M.diagnostics(buf, first, last)
+  local found = {}
+  for _, each in ipairs(vim.diagnostic.get(buf)) do
+    if not first or (each.lnum >= first and each.lnum <= last) then
+      found[#found + 1] = {
+        range = M.range(buf, { each.lnum, each.col }, { each.end_lnum or each.lnum, each.end_col or each.col }),
+        message = each.message,
+        severity = each.severity,
+        source = each.source,
+      }
+    end
+  end
+  return found
+end
+
+--- Add what the editor's other servers say about a buffer.
+---@param buf integer
+function M.add_diagnostics(buf)
+  if is_file(buf) then
+    add('diagnostics of ' .. name_of(buf), function()
+      return vim.api.nvim_buf_is_loaded(buf)
+          and { type = 'diagnostics', uri = vim.uri_from_bufnr(buf), items = M.diagnostics(buf) }
+        or nil
+    end)
+  end
+end
+
+--- Add a file that the model may read; an image is sent along.
+---@param path string
+function M.add_file(path)
+  local full = vim.fn.fnamemodify(path, ':p')
+  local mime = MIME[(full:match('%.(%w+)$') or ''):lower()]
+  if not mime then
+    add(vim.fs.basename(full), function()
+      return { type = 'file', uri = vim.uri_from_fname(full) }
+    end)
+    return
+  end
+  local function failed(problem)
+    vim.schedule(function()
+      say.error(('%s: %s'):format(path, problem))
+    end)
+  end
+  vim.uv.fs_open(full, 'r', 0, function(problem, fd)
+    if not fd then
+      failed(problem)
+      return
+    end
+    vim.uv.fs_fstat(fd, function(_, stat)
+      vim.uv.fs_read(fd, stat and stat.size or 0, 0, function(unread, bytes)
+        vim.uv.fs_close(fd)
+        if not bytes then
+          failed(unread)
+          return
+        end
+        vim.schedule(function()
+          local encoded = vim.base64.encode(bytes)
+          add('image ' .. vim.fs.basename(full), function()
+            return { type = 'image', mimeType = mime, data = encoded }
+          end)
+        end)
+      end)
+    end)
+  end)
+end
+
+--- Add the changes that git shows.
+---@param is_staged boolean
+function M.add_diff(is_staged)
+  add(is_staged and 'staged changes' or 'changes', function()
+    return { type = 'gitDiff', staged = is_staged }
+  end)
+end
+
+---@return string[]
+function M.labels()
+  return vim.tbl_map(function(item)
+    return item.label
+  end, items)
+end
+
+--- Take one out.
+---@param index integer
+function M.remove(index)
+  table.remove(items, index)
+  changed()
+end
+
+--- Take all, for a prompt; nothing is left.
+---@return marvin.ContextItem[]
+function M.take()
+  local taken = items
+  items = {}
+  changed()
+  return taken
+end
+
+--- Give back what was taken for a prompt that was not sent.
+---@param taken marvin.ContextItem[]
+function M.put_back(taken)
+  items = vim.list_extend(taken, items)
+  changed()
+end
+
+--- As `context` of `turn/start`, as things are now. The server must be ready: versions are those that it was told.
+---@param taken marvin.ContextItem[]
+---@return table[]
+function M.wire(taken)
+  local wire = {}
+  for _, item in ipairs(taken) do
+    local made = item.wire()
+    if made then
+      wire[#wire + 1] = made
+    else
+      say.warn(item.label .. ' is gone and was left out')
+    end
+  end
+  return wire
+end
+
+--- Choose one that is to be taken out.
+function M.edit()
+  if #items == 0 then
+    say.note('nothing is added to the next prompt; :Marvin add selection, buffer, diagnostics, diff, or a file')
+    return
+  end
+  vim.ui.select(M.labels(), { prompt = 'Take out of the next prompt' }, function(_, index)
+    if index then
+      M.remove(index)
+    end
+  end)
+end
+
+return M

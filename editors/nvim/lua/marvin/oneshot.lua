@@ -1,0 +1,268 @@
+--- What is asked about the code at the cursor or in the selection: one question or one change, in a conversation of its
+--- own.
+local chat = require('marvin.chat')
+local client = require('marvin.client')
+local context = require('marvin.context')
+local conversations = require('marvin.conversations')
+local render = require('marvin.render')
+local say = require('marvin.say')
+
+local M = {}
+
+local TITLES = {
+  explain = 'Explain',
+  fix = 'Fix',
+  test = 'Write tests for',
+  document = 'Document',
+  refactor = 'Refactor',
+  ask = 'Ask about',
+}
+-- Of these the answer is what was asked for; the others change files.
+local SAYS = { explain = true, ask = true }
+
+---@class marvin.Waiting
+---@field done fun(text: string) with the last thing that was said
+---@field text string
+
+local waiting = {} ---@type table<marvin.Conversation, marvin.Waiting>
+
+conversations.listen(function(conversation, event)
+  local one = waiting[conversation]
+  if not one then
+    return
+  end
+  if event.type == 'message.finished' and event.message.role == 'assistant' then
+    one.text = render.said(event.message.parts, 'text')
+  elseif event.type == 'turn.finished' then
+    waiting[conversation] = nil
+    if event.stopReason == 'completed' then
+      one.done(one.text)
+    else
+      local why = event.error and event.error.message or event.stopReason
+      say.warn(('%s: %s'):format(conversation:title(), why))
+    end
+  elseif event.type == 'lost' then
+    waiting[conversation] = nil
+    say.warn(('%s: %s'):format(conversation:title(), event.message))
+  end
+end)
+
+---@class marvin.Subject what an action is about
+---@field buf integer
+---@field line1 integer|nil of the selection, from 1
+---@field line2 integer|nil
+
+---@param buf integer
+---@return boolean
+local function is_file(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  if vim.bo[buf].buftype == '' and name ~= '' and not name:match('^%a[%w+.-]*://') then
+    return true
+  end
+  say.warn('this buffer is no file')
+  return false
+end
+
+---@param subject marvin.Subject
+---@return string
+local function place(subject)
+  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(subject.buf), ':t')
+  if not subject.line1 then
+    return name
+  end
+  return subject.line1 == subject.line2 and ('%s:%d'):format(name, subject.line1)
+    or ('%s:%d-%d'):format(name, subject.line1, subject.line2)
+end
+
+--- What the editor's other servers say about the lines, in words.
+---@param subject marvin.Subject
+---@return string|nil
+local function problems(subject)
+  local lines = {}
+  local first, last = subject.line1 and subject.line1 - 1, subject.line2 and subject.line2 - 1
+  for _, each in ipairs(context.diagnostics(subject.buf, first, last)) do
+    local source = each.source and (' (%s)'):format(each.source) or ''
+    lines[#lines + 1] = ('- line %d: %s%s'):format(each.range.start.line + 1, each.message, source)
+  end
+  return #lines > 0 and 'The editor shows these problems there:\n' .. table.concat(lines, '\n') or nil
+end
+
+---@param conversation marvin.Conversation
+---@param subject marvin.Subject
+---@param action string
+---@param instruction string|nil
+---@param done fun(text: string)
+local function start(conversation, subject, action, instruction, done)
+  local buf = subject.buf
+  local params = {
+    sessionId = conversation.session.id,
+    action = action,
+    uri = vim.uri_from_bufnr(buf),
+    range = subject.line1 and context.lines(buf, subject.line1, subject.line2) or nil,
+    version = vim.lsp.util.buf_versions[buf],
+    instruction = instruction,
+  }
+  waiting[conversation] = { done = done, text = '' }
+  client.request('oneShot', params, function(err)
+    if err then
+      waiting[conversation] = nil
+      say.error(err.message)
+    end
+  end)
+end
+
+---@param action string
+---@param subject marvin.Subject
+---@param instruction string|nil
+local function run(action, subject, instruction)
+  local conversation = conversations.new(client.root(subject.buf))
+  local title = ('%s %s'):format(TITLES[action], place(subject))
+  conversation:begin(
+    { title = title },
+    say.or_error(function()
+      if SAYS[action] then
+        chat.show(conversation)
+      else
+        chat.put(conversation)
+        say.note(title .. ' ...')
+      end
+      start(conversation, subject, action, instruction, function(text)
+        if not SAYS[action] then
+          local waits = #conversation.patches > 0 and ' (:Marvin review)' or ''
+          say.note(('%s: %s%s'):format(title, vim.split(vim.trim(text), '\n')[1], waits))
+        end
+      end)
+    end)
+  )
+end
+
+--- Do an action on a subject. `ask` needs an instruction, and asks for it where there is none.
+---@param action 'ask'|'explain'|'fix'|'test'|'document'|'refactor'
+---@param subject marvin.Subject
+---@param instruction string|nil
+function M.run(action, subject, instruction)
+  if not is_file(subject.buf) then
+    return
+  end
+  if action == 'fix' then
+    instruction = table.concat(
+      vim
+        .iter({ problems(subject) or '', instruction or '' })
+        :filter(function(part)
+          return part ~= ''
+        end)
+        :totable(),
+      '\n\n'
+    )
+  end
+  if action == 'ask' and not instruction then
+    vim.ui.input({ prompt = 'Ask about ' .. place(subject) .. ': ' }, function(question)
+      if question and vim.trim(question) ~= '' then
+        run(action, subject, question)
+      end
+    end)
+    return
+  end
+  run(action, subject, instruction ~= '' and instruction or nil)
+end
+
+---@param subject marvin.Subject
+---@param instruction string
+local function edit(subject, instruction)
+  local buf = subject.buf
+  local conversation = conversations.new(client.root(buf))
+  local title = ('Edit %s'):format(place(subject))
+  conversation:begin(
+    { title = title, mode = 'review' },
+    say.or_error(function()
+      chat.put(conversation)
+      waiting[conversation] = {
+        text = '',
+        done = function(text)
+          say.note(('%s: %s'):format(title, vim.split(vim.trim(text), '\n')[1]))
+        end,
+      }
+      local told = ('%s\n\nMake this change with apply_patch in %s, and no other.'):format(instruction, place(subject))
+      local function selection()
+        return {
+          {
+            type = 'selection',
+            uri = vim.uri_from_bufnr(buf),
+            version = context.version(buf),
+            range = context.lines(buf, subject.line1 or 1, subject.line2 or vim.api.nvim_buf_line_count(buf)),
+          },
+        }
+      end
+      conversation:send(told, selection, 'queue', function(err)
+        if err then
+          waiting[conversation] = nil
+          say.error(err.message)
+        end
+      end)
+    end)
+  )
+end
+
+--- Change the lines as the person says; the change is shown in place and made only when it is kept.
+---@param subject marvin.Subject
+---@param instruction string|nil
+function M.edit(subject, instruction)
+  if not is_file(subject.buf) then
+    return
+  end
+  if instruction then
+    edit(subject, instruction)
+    return
+  end
+  vim.ui.input({ prompt = 'Change ' .. place(subject) .. ': ' }, function(given)
+    if given and vim.trim(given) ~= '' then
+      edit(subject, given)
+    end
+  end)
+end
+
+--- Put a message above what is in a commit buffer; what the person wrote stays below it.
+---@param buf integer
+---@param text string
+local function put_message(buf, text)
+  local lines = vim.split(vim.trim(text), '\n', { plain = true })
+  if not vim.api.nvim_buf_is_loaded(buf) then
+    vim.cmd('botright new')
+    buf = vim.api.nvim_get_current_buf()
+    vim.bo[buf].buftype, vim.bo[buf].filetype = 'nofile', 'gitcommit'
+  end
+  local is_blank = vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == ''
+  vim.api.nvim_buf_set_lines(buf, 0, is_blank and 1 or 0, false, lines)
+end
+
+--- Write a commit message into the commit buffer that is current, else into a buffer of its own.
+---@param buf integer
+function M.commit(buf)
+  local is_commit = vim.bo[buf].filetype == 'gitcommit'
+  local root = client.root(buf)
+  local conversation = conversations.new(root)
+  local uri = vim.uri_from_fname(root)
+  conversation:begin(
+    { title = 'Commit message' },
+    say.or_error(function()
+      chat.put(conversation)
+      say.note('Commit message ...')
+      waiting[conversation] = {
+        text = '',
+        done = function(text)
+          put_message(is_commit and buf or -1, text)
+          say.note('Commit message: written')
+        end,
+      }
+      local params = { sessionId = conversation.session.id, action = 'commitMessage', uri = uri }
+      client.request('oneShot', params, function(err)
+        if err then
+          waiting[conversation] = nil
+          say.error(err.message)
+        end
+      end)
+    end)
+  )
+end
+
+return M

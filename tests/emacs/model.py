@@ -1,0 +1,49 @@
+"""What the scripted model says in the Emacs suite: the prompt's first word decides."""
+
+import json
+from typing import Any
+
+from tests.servers.reply import THOUGHTFUL, Call, Reply
+from tests.servers.scenarios import calls, deltas, says
+
+BEFORE = "        result -= price\n"
+AFTER = "        result += price\n"
+MESSAGE = "Add prices instead of subtracting them"
+LINES = 1000
+
+
+def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
+    messages = body["messages"]
+    asked = next(_text(one["content"]) for one in reversed(messages) if one["role"] == "user")
+    has_done = messages[-1]["role"] == "tool"
+    word, _space, rest = asked.rpartition("\n\n")[2].partition(" ")
+    if "git commit" in asked:
+        return says(f"{MESSAGE}\n") if has_done else calls(Call("git_diff", "{}"))
+    if has_done:
+        return says("Done.")
+    if "Fix what is wrong" in asked or "What is to be done" in asked or word == "Fix":
+        patch = {"path": "shop/basket.py", "old_str": BEFORE, "new_str": AFTER}
+        return calls(Call("apply_patch", json.dumps(patch)))
+    match word:
+        case "Think":
+            return Reply(THOUGHTFUL)
+        case "Run":
+            return calls(Call("run_command", json.dumps({"command": rest})))
+        case "Slowly":
+            return deltas(400, gap=0.01)
+        case "Much":
+            return deltas(50_000, piece=65_536)
+        case "Rewrite":
+            old = "".join(f"line {number}\n" for number in range(LINES))
+            new = "".join(f"{number} line\n" for number in range(LINES))
+            return calls(Call("apply_patch", json.dumps({"path": "long.txt", "old_str": old, "new_str": new})))
+        case "Code":
+            return says("Look:\n\n```python\ndef f():\n    return 1\n```\n\n# A heading\n\nand **bold**.")
+        case _:
+            return says(f"You said: {asked.rpartition(chr(10))[2]}")
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)

@@ -1,0 +1,75 @@
+"""The Emacs package in real Emacs, batch and on a terminal, with the real server and a scripted model."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.emacs.model import answer
+from tests.servers.model_server import ThreadedModelServer
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+MARVIN = Path(sys.executable).with_name("marvin")
+SUITES = sorted(path.name for path in HERE.glob("*-tests.el"))
+
+
+def emacs(version: str) -> Path:
+    """Emacs of this major version, of tests/e2e/install-emacs.sh or the system's."""
+    folder = {"28": "emacs28", "30": "emacs"}[version]
+    for candidate in (str(ROOT / ".cache" / folder / "emacs"), shutil.which("emacs")):
+        if candidate and Path(candidate).exists():
+            told = subprocess.run((candidate, "--version"), capture_output=True, text=True, timeout=30, check=False)
+            if told.stdout.startswith(f"GNU Emacs {version}."):
+                return Path(candidate)
+    problem = f"Emacs {version} is not installed: tests/e2e/install-emacs.sh .cache/{folder} {version}"
+    if os.environ.get("CI"):
+        pytest.fail(problem)
+    pytest.skip(problem)
+
+
+@pytest.fixture(params=["28", "30"])
+def editor(request: pytest.FixtureRequest) -> Path:
+    return emacs(request.param)
+
+
+def _run(editor: Path, *args: str | Path, cwd: Path, **environ: str) -> str:
+    env = {**os.environ, **environ, "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        (editor, "-Q", "--batch", *args), cwd=cwd, env=env, capture_output=True, timeout=280, check=False
+    )
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    assert done.returncode == 0, said[-8000:]
+    return said
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_suite_passes(
+    editor: Path,
+    suite: str,
+    repository: Path,
+    model_server: ThreadedModelServer,
+    model_environ: dict[str, str],
+) -> None:
+    model_server.play(answer)
+    environ = {**model_environ, "MARVIN_TEST_COMMAND": str(MARVIN), "MARVIN_TEST_REPOSITORY": str(repository)}
+    environ |= {"MARVIN_TEST_PYTHON": sys.executable, "MARVIN_TEST_ROOT": str(ROOT)}
+    files = ("-l", HERE / "init.el", "-l", HERE / "driving.el", "-l", HERE / suite)
+    said = _run(editor, *files, "-f", "ert-run-tests-batch-and-exit", cwd=repository, **environ)
+    assert re.search(r"Ran \d+ tests, \d+ results as expected, 0 unexpected", said), said[-3000:]
+
+
+@pytest.mark.timeout(120)
+def test_the_package_compiles_without_a_warning_and_is_clean(editor: Path, tmp_path: Path) -> None:
+    assert "0 problems" in _run(editor, "-l", HERE / "check.el", cwd=tmp_path)
+
+
+def test_nothing_waits_for_an_answer() -> None:
+    waits = re.compile(r"\((jsonrpc-request|accept-process-output|sleep-for|sit-for|jsonrpc-shutdown)\b")
+    sources = (ROOT / "editors" / "emacs").glob("*.el")
+    assert [(path.name, found[0]) for path in sources for found in waits.finditer(path.read_text())] == []

@@ -1,0 +1,64 @@
+-- Says and answers what the transcript of this name has; the server only plays it.
+local drive = require('drive')
+local name = arg[1]
+local result = {}
+local review = require('marvin.review')
+local SAYS = {
+  chat = 'What does shop.py do?',
+  question = 'Run the tests.',
+  denied = 'Run the tests.',
+  patch = 'Mean of nothing is 0.',
+  review = 'Mean of nothing is 0.',
+  cancelled = 'Tell me everything.',
+  failed = 'Hello?',
+}
+
+vim.cmd.edit('shop.py')
+local code = vim.api.nvim_get_current_buf()
+vim.cmd("silent 2put =['', '', 'def mean(prices):', '    return total(prices) / len(prices)']")
+vim.cmd('Marvin')
+local conversation = require('marvin.chat').current()
+drive.say(SAYS[name])
+
+local function asked()
+  drive.wait('the question', drive.card)
+  vim.wait(450, function()
+    return false
+  end)
+end
+
+if name == 'question' then
+  asked()
+  conversation:load()
+  vim.wait(450, function()
+    return false
+  end)
+  vim.cmd('Marvin allow')
+elseif name == 'denied' then
+  asked()
+  require('marvin.question').answer('denyAndStop')
+elseif name == 'review' then
+  drive.wait('the patch', function()
+    return #review.open() == 1
+  end)
+  vim.api.nvim_set_current_win(vim.fn.win_findbuf(code)[1])
+  vim.cmd('Marvin next')
+  vim.cmd('Marvin reject raise an error instead')
+elseif name == 'cancelled' then
+  drive.see('word0')
+  vim.cmd('Marvin cancel')
+end
+drive.idle()
+if name == 'patch' then
+  result.hunks = #review.open()
+  vim.api.nvim_set_current_win(vim.fn.win_findbuf(code)[1])
+  vim.cmd('Marvin keep all')
+  drive.wait('the review', function()
+    return #review.open() == 0
+  end)
+end
+result.chat = drive.text(drive.chat())
+result.code = drive.text(code)
+result.hunks_left = #review.open()
+result.card = drive.card() ~= nil
+drive.finish(result)

@@ -1,0 +1,68 @@
+local drive = require('drive')
+local result = {}
+
+vim.cmd.edit(arg[1])
+vim.cmd('Marvin')
+
+-- A prompt that is sent while a turn runs waits; one that steers goes to the running turn.
+drive.say('Count')
+drive.see('word3')
+drive.say('And then?')
+drive.see('Waits for its turn: And then?')
+result.queued = require('marvin').statusline():find('working, 1 queued', 1, true) ~= nil
+vim.api.nvim_buf_set_lines(drive.input(), 0, -1, false, { 'Count down instead' })
+drive.keys('<M-s>')
+drive.see('Then this.')
+drive.see('Count down instead')
+drive.idle()
+result.was_queued = drive.text(drive.chat()):find('Waits for', 1, true) == nil
+
+-- Cancel keeps what has arrived.
+drive.say('Stall')
+drive.see('word0')
+drive.wait('the turn', function()
+  return require('marvin.chat').current().turn
+end)
+vim.cmd('Marvin cancel')
+drive.see('Cancelled.')
+drive.idle()
+
+-- The server dies in the midst of a turn: it is said, the server comes back, and so does the conversation.
+drive.say('Stall again')
+drive.wait('the last turn', function()
+  local _, count = drive.text(drive.chat()):gsub('word0 ', '')
+  return count == 3
+end)
+local before = drive.text(drive.chat())
+local _, client = require('marvin.client').state()
+local first = client.id
+for _, child in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do
+  vim.uv.kill(child, 'sigkill')
+end
+drive.wait('another server', function()
+  local state, another = require('marvin.client').state()
+  return state == 'ready' and another.id ~= first
+end)
+result.said = drive.told('the server has ended (signal 9); it is started again')
+drive.wait('the conversation', function()
+  local text = drive.text(drive.chat())
+  return text:find('## You\n\nStall again', 1, true) and not text:find('the server has ended', 1, true)
+end)
+result.kept = vim.startswith(drive.text(drive.chat()), before:sub(1, 200))
+drive.say('Are you there?')
+drive.see('Here I am.')
+drive.idle()
+result.attached = #vim.lsp.get_clients({ name = 'marvin', bufnr = vim.fn.bufnr(arg[1]) })
+
+-- What cannot be sent comes back into the input.
+vim.cmd('Marvin stop')
+drive.wait('the end', function()
+  return #vim.lsp.get_clients() == 0
+end)
+require('marvin').setup({ cmd = { '/nowhere/marvin', 'lsp' } })
+drive.say('Not lost')
+drive.wait('the prompt', function()
+  return drive.text(drive.input()) == 'Not lost'
+end)
+result.advice = drive.told("require('marvin').setup({ cmd = { '/full/path/marvin', 'lsp' } })")
+drive.finish(result)

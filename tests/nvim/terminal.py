@@ -1,0 +1,58 @@
+"""A terminal of its own, by tmux, in which a program is seen and typed at as by a person."""
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+SECONDS = 20.0
+
+
+class Terminal:
+    """Runs ``command`` in a terminal of ``columns`` by ``lines``; ``folder`` is private and takes tmux's socket."""
+
+    def __init__(
+        self, command: Sequence[str | Path], cwd: Path, environ: dict[str, str], folder: Path, columns: int, lines: int
+    ) -> None:
+        self._tmux = ("tmux", "-f", "/dev/null", "-S", str(folder / "tmux"))
+        size = ("-x", str(columns), "-y", str(lines))
+        given = [word for name, value in environ.items() for word in ("-e", f"{name}={value}")]
+        self._run("new-session", "-d", "-s", "s", *size, "-c", str(cwd), *given, *map(str, command))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run((*self._tmux, "kill-server"), capture_output=True, check=False)
+
+    def type(self, *keys: str) -> None:
+        """Press keys by their names in tmux; a text that is no name is typed."""
+        self._run("send-keys", "-t", "s", *keys)
+
+    @property
+    def screen(self) -> str:
+        return self._run("capture-pane", "-p", "-t", "s")
+
+    def see(self, *texts: str) -> str:
+        """The screen as soon as all ``texts`` (regular expressions) are on it and it has come to rest."""
+        deadline = time.monotonic() + SECONDS
+        before = ""
+        while time.monotonic() < deadline:
+            shown = self.screen
+            if shown == before and all(re.search(text, shown) for text in texts):
+                return shown
+            before = shown
+            subprocess.run((*self._tmux, "wait-for", "-L", "tick"), capture_output=True, timeout=5, check=False)
+            subprocess.run((*self._tmux, "wait-for", "-U", "tick"), capture_output=True, timeout=5, check=False)
+        raise AssertionError(f"{texts} did not come:\n{self.screen}")
+
+    def rest(self, seconds: float) -> None:
+        """Do nothing, as somebody who reads: what is typed at once is not taken for an answer."""
+        threading.Event().wait(seconds)
+
+    def _run(self, *words: str) -> str:
+        done = subprocess.run((*self._tmux, *words), capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout

@@ -1,0 +1,36 @@
+"""What a person does while turns run breaks nothing and writes nothing to the wrong place, in a real Neovim."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.e2e import editors
+from tests.nvim.neovim import drive
+from tests.servers.model_server import ThreadedModelServer
+from tests.servers.reply import Call, Reply
+from tests.servers.scenarios import calls, deltas, says
+
+
+def _answer(body: Any, _: int) -> Reply:
+    messages = body["messages"]
+    asked = str(next(one["content"] for one in reversed(messages) if one["role"] == "user"))
+    if asked.startswith("Fix"):
+        patch = {"path": "shop/basket.py", "old_str": editors.BEFORE, "new_str": editors.AFTER}
+        return says("Done.") if messages[-1]["role"] == "tool" else calls(Call("apply_patch", json.dumps(patch)))
+    if asked.startswith("Look"):
+        return says("I see: typed" if "result = typed" in asked else "I see nothing")
+    return deltas(200, gap=0.005)
+
+
+def test_buffers_windows_and_files_may_go_while_turns_run(
+    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> None:
+    model_server.play(_answer)
+    assert drive("disturbed.lua", repository, model_environ, repository / "shop" / "basket.py") == {
+        "words": 200,
+        "open": 1,
+        "back": ["basket.py", 8],
+        "sides": 2,
+        "typed": ["        result = typed"],
+        "left": True,
+    }

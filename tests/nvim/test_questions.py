@@ -1,0 +1,53 @@
+"""The card of a permission question, in a real Neovim."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.nvim.neovim import drive
+from tests.servers.model_server import ThreadedModelServer
+from tests.servers.reply import Call, Reply
+from tests.servers.scenarios import calls, says
+
+_TOOL = "Run a bash command in the working directory, without input, and return its output and exit code."
+
+
+def _answer(body: Any, _: int) -> Reply:
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        return says(f"Ran: {last['content'].splitlines()[0]}")
+    command = str(last["content"]).removeprefix("Run ")
+    if command == "long":
+        command = "\n".join(f"echo line{number}" for number in range(60))
+    return calls(Call("run_command", json.dumps({"command": command})))
+
+
+def test_a_question_is_shown_whole_and_answered_from_anywhere(
+    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> None:
+    model_server.play(_answer)
+    assert drive("questions.lua", repository, model_environ, repository / "shop" / "basket.py") == {
+        "focus": True,
+        "status": True,
+        "too_soon": True,
+        "card": [
+            "Marvin asks - Run echo one",
+            "Run:      echo one",
+            f"In:       {repository}",
+            "With:     /bin/bash; sandbox: …",
+            "Because:  mode auto: commands must be asked for",
+            f"That is:  {_TOOL}",
+            "",
+            "  a   allow once",
+            "  s   allow for this session",
+            "  e   edit, then allow",
+            "  d   deny",
+            "  n   deny, and say why",
+            "  x   deny and stop the turn",
+        ],
+        "stays": True,
+        "unseen": True,
+        "waits": True,
+    }
+    told = [str(request.json) for request in model_server.requests]
+    assert any("rather not" in each for each in told)

@@ -1,0 +1,32 @@
+"""Turns that wait, are steered and cancelled, and a server that dies, in a real Neovim."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.nvim.neovim import drive
+from tests.servers.model_server import ThreadedModelServer
+from tests.servers.reply import Reply
+from tests.servers.scenarios import deltas, says
+
+
+def _answer(body: Any, _: int) -> Reply:
+    asked = str(next(one["content"] for one in reversed(body["messages"]) if one["role"] == "user"))
+    if "Stall" in asked:
+        return deltas(1, stall_after=1)
+    if "there?" in asked:
+        return says("Here I am.")
+    return says("Then this.") if "then?" in asked else deltas(200, gap=0.005)
+
+
+def test_prompts_wait_and_steer_a_cancel_keeps_what_came_and_a_dead_server_is_started_again(
+    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> None:
+    model_server.play(_answer)
+    assert drive("turns.lua", repository, model_environ, repository / "shop" / "basket.py") == {
+        "queued": True,
+        "was_queued": True,
+        "said": True,
+        "kept": True,
+        "attached": 1,
+        "advice": True,
+    }
