@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from tests.servers.model_server import ThreadedModelServer
 
 PAGE = ROOT / "docs" / "emacs.md"
 WIDTH, HEIGHT = 90, 40
+_SECONDS = 20
 
 
 class Terminal:
@@ -42,21 +43,29 @@ class Terminal:
     def keys(self, *keys: str) -> None:
         subprocess.run(("tmux", "-S", self._socket, "send-keys", *keys), check=True)
 
-    def sees(self, text: str) -> str:
-        """The screen once it has ``text``."""
-        deadline = time.monotonic() + 20
-        while True:
-            told = subprocess.run(
-                ("tmux", "-S", self._socket, "capture-pane", "-p"), capture_output=True, text=True, check=True
-            )
-            if text in told.stdout:
-                return self._same(told.stdout)
-            assert time.monotonic() < deadline, f"{text!r} is not there:\n{told.stdout}"
-
-    def _same(self, screen: str) -> str:
+    @property
+    def screen(self) -> str:
+        """What is shown now, but for what differs from run to run."""
+        command = ("tmux", "-S", self._socket, "capture-pane", "-p")
+        screen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         screen = screen.replace(str(self._shop), "/home/me/shop")
         screen = re.sub(r"\b\d+ ms", "12 ms", screen)
         return "\n".join(line.rstrip() for line in screen.splitlines()).rstrip() + "\n"
+
+    def sees(self, text: str) -> str:
+        """The screen once it has ``text``."""
+        return self._once(lambda screen: text in screen)
+
+    def comes_to(self, expected: str) -> str:
+        """The screen once it is as ``expected``."""
+        return self._once(lambda screen: screen == expected)
+
+    def _once(self, wanted: Callable[[str], bool]) -> str:
+        deadline = time.monotonic() + _SECONDS
+        while not wanted(screen := self.screen) and time.monotonic() < deadline:
+            pass
+        assert wanted(screen), f"it did not come:\n{screen}"
+        return screen
 
     def close(self) -> None:
         subprocess.run(("tmux", "-S", self._socket, "kill-server"), check=False)
@@ -75,7 +84,9 @@ def terminal(repository: Path, model_server: ThreadedModelServer, model_environ:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check(name: str, screen: str) -> None:
+def _check(name: str, terminal: Terminal, text: str) -> None:
+    """Compare with what the page shows once ``text`` is there and all has come to rest."""
+    screen = terminal.sees(text)
     file = HERE / "screens" / f"{name}.txt"
     begin, end = f"<!-- screen {name} -->\n```\n", "```\n<!-- end -->"
     before, _, rest = PAGE.read_text().partition(begin)
@@ -85,8 +96,7 @@ def _check(name: str, screen: str) -> None:
         file.write_text(screen)
         PAGE.write_text(before + begin + screen + end + after)
     else:
-        assert screen == file.read_text()
-        assert shown == screen
+        assert terminal.comes_to(file.read_text()) == shown
 
 
 def test_a_conversation(terminal: Terminal) -> None:
@@ -95,7 +105,7 @@ def test_a_conversation(terminal: Terminal) -> None:
     terminal.sees("You>")
     terminal.keys("Code", "Enter")
     terminal.sees("and **bold**.")
-    _check("chat", terminal.sees("ready"))
+    _check("chat", terminal, "ready")
 
 
 def test_a_question_and_its_mark_in_the_mode_line(terminal: Terminal) -> None:
@@ -104,7 +114,7 @@ def test_a_question_and_its_mark_in_the_mode_line(terminal: Terminal) -> None:
     terminal.sees("You>")
     terminal.keys("Run python -m unittest", "Enter")
     terminal.sees("ASKS")
-    _check("question", terminal.sees("Marvin asks (1)"))
+    _check("question", terminal, "Marvin asks (1)")
     terminal.keys("C-c", "C-a")
     terminal.sees("*marvin questions*")
     terminal.keys("d")
@@ -138,7 +148,8 @@ def test_a_review_by_hunk(terminal: Terminal) -> None:
     terminal.sees("You>")
     terminal.keys("Fix total", "Enter")
     terminal.sees("Done.")
+    terminal.sees("| ready |")
     terminal.keys("C-c", "C-r")
-    _check("review", terminal.sees("@@ -5,5 +5,5 @@ open"))
+    _check("review", terminal, "@@ -5,5 +5,5 @@ open")
     terminal.keys("k")
     terminal.sees("Nothing waits for a decision")

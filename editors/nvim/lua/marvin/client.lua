@@ -201,7 +201,7 @@ function M.start()
     state = 'failed'
     fail_open(('%s is not there'):format(command[1]))
     say.error(
-      ('%s was not found. Install it with: pipx install marvin-assistant, or name it: '):format(command[1])
+      ('%s was not found. Install the package marvin-assistant, or name it: '):format(command[1])
         .. "require('marvin').setup({ cmd = { '/full/path/marvin', 'lsp' } })"
     )
     tell('failed')

@@ -11,7 +11,7 @@ local function check_server(command)
   local path = vim.fn.exepath(command)
   if path == '' then
     vim.health.error(('%s was not found on PATH'):format(command), {
-      'install it: pipx install marvin-assistant',
+      'install the package marvin-assistant',
       "or name it: require('marvin').setup({ cmd = { '/full/path/marvin', 'lsp' } })",
     })
     return
