@@ -66,16 +66,15 @@ class StepRecorder:
             looks=looks,
         )
 
-        async def command() -> ToolOutput:
-            await steps.look()
+        async def work() -> ToolOutput:
+            if works_on_disk:
+                await steps.look()
             return await self._execute(prepared, context)
 
         call = EditingCall(prepared.call.id, prepared.title, turn_id, emit, steps.patch, checkpoints.objects)
         try:
             with root.watched(steps.written.note), self._patches.during(call):
-                if not works_on_disk:
-                    return await with_news(context.workspace, lambda: self._execute(prepared, context), emit)
-                return await with_news(context.workspace, command, emit)
+                return await with_news(context.workspace, work, emit)
         finally:
             await steps.end()
             if looks and not steps.looks:

@@ -1,43 +1,19 @@
 """A yes to a command covers what is on disk when it runs: Marvin's own unsaved changes are saved before it is shown."""
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lsp.buffers import CAPABILITIES, Buffers
+from tests.lsp.buffers import Buffers
 from tests.lsp.conftest import Start
 from tests.lsp.editor import Editor, Refused
+from tests.lsp.person import answers, call, editor, person
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import says
 
-MARVIN: dict[str, Any] = {"protocolVersion": 1, "documentSave": {}}
-
-
-@pytest.fixture
-async def editor(start: Start) -> Editor:
-    editor = await start(initialize=False)
-    await editor.initialize(capabilities={**CAPABILITIES, "experimental": {"marvin": MARVIN}})
-    return editor
-
-
-@pytest.fixture
-def person(editor: Editor) -> Buffers:
-    person = Buffers(editor.send)
-    editor.on_message = person.receive
-    return person
-
-
-def call(tool: str, **arguments: Any) -> Reply:
-    return calls(Call(tool, json.dumps(arguments)))
-
-
-def ran(server: ThreadedModelServer) -> str:
-    """What the last tool call has told the model."""
-    return [message["content"] for message in server.requests[-1].json["messages"] if message["role"] == "tool"][-1]
+__all__ = ["editor", "person"]
 
 
 async def answered(editor: Editor, session_id: str, decision: str, *, nth: int = 1) -> Any:
@@ -67,7 +43,7 @@ async def test_a_script_that_marvin_changed_in_a_buffer_is_shown_as_it_will_run(
     asked = await answered(editor, session_id, "allowOnce")
     await editor.event("turn.finished", session_id)
     assert scripts(asked) == ["echo EVIL\n"]
-    assert ran(model_server).startswith("EVIL\n")
+    assert answers(model_server)[-1].startswith("EVIL\n")
 
 
 async def test_a_yes_for_the_session_does_not_cover_what_marvin_has_since_changed_in_a_buffer(
@@ -82,7 +58,7 @@ async def test_a_yes_for_the_session_does_not_cover_what_marvin_has_since_change
     asked = await answered(editor, session_id, "deny", nth=2)
     await editor.event("turn.finished", session_id)
     assert scripts(asked) == ["echo EVIL\n"]
-    assert "denied" in ran(model_server)
+    assert "denied" in answers(model_server)[-1]
 
 
 async def test_what_is_saved_while_the_question_is_open_is_asked_about_again(
@@ -103,7 +79,7 @@ async def test_what_is_saved_while_the_question_is_open_is_asked_about_again(
     again = await answered(editor, session_id, "allowOnce", nth=2)
     await editor.event("turn.finished", session_id)
     assert (scripts(asked), scripts(again)) == (["echo EVIL\n"], ["echo harmless\n"])
-    assert ran(model_server).startswith("harmless\n")
+    assert answers(model_server)[-1].startswith("harmless\n")
 
 
 @pytest.mark.parametrize("who", ["the person's", "Marvin's"])
@@ -123,7 +99,7 @@ async def test_a_script_that_is_not_saved_is_shown_as_it_is_on_disk_and_said_to_
     await editor.event("turn.finished", session_id)
     note = "[open in the editor with changes that are not saved; this is on disk, and runs]\n"
     assert scripts(asked) == [f"{note}echo harmless\n"]
-    assert ran(model_server).startswith("harmless\n")
+    assert answers(model_server)[-1].startswith("harmless\n")
     told = [event["text"] for event in editor.events(session_id) if event["type"] == "notice"]
     assert len(told) == (1 if who == "Marvin's" else 0)
 

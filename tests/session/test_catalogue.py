@@ -1,21 +1,11 @@
 """What front-ends read of stored sessions, and change of them as a whole."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from marvin_server.errors import NoSession, StoreError
 from marvin_server.messages import Charge, Message, Text, ToolCall, ToolResult, Usage, user_message
 from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
 
 
 def say(store: Store, session_id: str, *texts: str) -> list[Message]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,18 +52,6 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def a(workspace: Path) -> Path:
     return workspace / "a.txt"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def editor() -> MemoryEditor:
-    return MemoryEditor()
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """Sessions that share entries with the one that they come from."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,13 +7,6 @@ from hypothesis import strategies as st
 from marvin_server.errors import StoreError
 from marvin_server.messages import Message, Text, ToolCall, ToolResult, new_id, user_message
 from marvin_server.session.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
 
 
 def a_round(call_id: str) -> list[Message]:

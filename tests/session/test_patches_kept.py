@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -37,18 +37,6 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def editor() -> MemoryEditor:
-    return MemoryEditor()
 
 
 @pytest.fixture

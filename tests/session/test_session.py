@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,6 @@ def workspace(tmp_path: Path) -> Path:
     (folder / "a.txt").write_text("alpha\n")
     (folder / "b.txt").write_text("beta\n")
     return folder
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
 
 
 @pytest.fixture

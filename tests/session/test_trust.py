@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,13 +28,6 @@ def folder(tmp_path: Path) -> Path:
     (root / ".marvin").mkdir(parents=True)
     (root / "AGENTS.md").write_text("Use tabs.\n")
     return root
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
 
 
 @pytest.fixture

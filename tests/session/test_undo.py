@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,6 @@ def workspace(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "a.txt").write_text("one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
     return folder
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
 
 
 class Played:

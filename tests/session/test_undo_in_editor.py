@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -34,18 +34,6 @@ def a(tmp_path: Path) -> Path:
     file = tmp_path / "workspace" / "a.txt"
     file.write_text(LINES)
     return file
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def editor() -> MemoryEditor:
-    return MemoryEditor()
 
 
 @pytest.fixture
