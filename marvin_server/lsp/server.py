@@ -43,7 +43,7 @@ from marvin_server.lsp.rpc import Params, Rpc
 from marvin_server.lsp.shown import shown
 from marvin_server.lsp.standing import Standing
 from marvin_server.lsp.streams import Streams
-from marvin_server.lsp.writer import Writer
+from marvin_server.writer import Writer
 from marvin_server.protocol.errors import Code
 from marvin_server.protocol.wire import to_wire
 from marvin_server.settings import Settings

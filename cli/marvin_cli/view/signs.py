@@ -1,0 +1,21 @@
+"""Our own signs for terminals without UTF-8: ``SIGNS`` names an error handler for encoders."""
+
+import codecs
+
+SIGNS = "marvin-signs"
+# Each takes one cell.
+_LIKES = str.maketrans(
+    {"›": ">", "●": "*", "○": "o", "∴": ":", "•": "*", "◦": "-", "▪": "-", "☐": "_", "☑": "x", "│": "|", "─": "-"}
+    | {"┼": "+", "…": "~", "⋮": ":", "→": ">", "“": '"', "”": '"', "·": "-"}
+)
+
+
+def _signs(error: UnicodeError) -> tuple[str, int]:
+    """An error handler for encoders: our own signs by their likes, anything else by question marks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    shown = error.object[error.start : error.end].translate(_LIKES)
+    return "".join(char if char.isascii() else "?" for char in shown), error.end
+
+
+codecs.register_error(SIGNS, _signs)
