@@ -15,7 +15,7 @@ from marvin_cli.repl.shell import Shell
 from marvin_cli.view.base import Choice, Ended, Entered, Input, Interrupted, View
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.events import TurnFinished
-from marvin_server.messages import Image
+from marvin_server.messages import Image, user_message
 from marvin_server.sanitise import one_line
 
 _AGAIN = "Ctrl+C once more leaves, as Ctrl+D does"
@@ -102,7 +102,7 @@ class Loop:
         session = self.conversation.session
         running = session.running
         try:
-            turn_id = session.submit(text, "steer" if steers else "queue", images)
+            turn_id = session.submit(user_message(text, images), "steer" if steers else "queue")
         except MarvinError:
             self.put_back(text)
             raise

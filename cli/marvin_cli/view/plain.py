@@ -19,8 +19,8 @@ from marvin_cli.view.question import Answer, answers, pages, question_lines
 from marvin_cli.view.signs import SIGNS
 from marvin_cli.view.themes import THEMES, fitting
 from marvin_server.events import Event, Permission, ToolStarted, TurnFinished, TurnStarted
-from marvin_server.writer import Writer
 from marvin_server.sanitise import one_line
+from marvin_server.writer import Writer
 
 _FRAME = 1 / 30
 _PROMPT = "> "
