@@ -18,7 +18,7 @@ OURS = {
     *(f"marvin_server.workspace.{name}" for name in ("file_names", "fuzzy", "confine", "beneath", "listing")),
     *(f"marvin_cli.{name}" for name in ("interactive", "ntfy", "request", "stdout", "repl", "view")),
     *(f"marvin_cli.repl.{name}" for name in ("person", "source")),
-    *(f"marvin_server.lsp{name}" for name in ("", ".writer")),
+    "marvin_server.writer",
 }
 
 
