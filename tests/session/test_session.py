@@ -381,6 +381,24 @@ async def test_what_was_steered_into_a_turn_that_is_stopped_is_a_draft_and_start
     assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["and quickly"]
 
 
+async def test_a_queued_prompt_that_cannot_be_started_is_a_draft(opener: Opener, store: Store, tmp_path: Path) -> None:
+    opened = opener(Scripted([call("run_command", '{"command": "true"}')]))
+    subscription = opened.session.subscribe()
+    opened.session.submit("one")
+    await wait_for(subscription, PermissionRequested)
+    queued = opened.session.submit("two", "queue")
+    assert [(each.turn_id, each.message.text) for each in store.drafts.queued(opened.session.id)] == [(queued, "two")]
+    with closing(sqlite3.connect(tmp_path / "marvin.db", isolation_level=None)) as other:
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON entries BEGIN SELECT raise(ABORT, 'no room'); END")
+    opened.session.cancel()
+    await finish(subscription)
+    (end,) = await finish(subscription)
+    assert isinstance(end, TurnFinished)
+    assert (end.turn_id, stop([end])) == (queued, ("failed", "StoreError"))
+    assert store.drafts.queued(opened.session.id) == []
+    assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["two"]
+
+
 async def test_a_late_subscriber_gets_the_kept_events_from_its_number_on(opener: Opener) -> None:
     opened = opener(Scripted(["hello"]))
     opened.session.submit("go")
