@@ -132,7 +132,7 @@
         (should (= 1 (length (marvin-session-patches marvin-chat--session))))
         (save-current-buffer (marvin-diff-review marvin-chat--session)))
       (with-current-buffer (window-buffer)
-        (marvin-diff-reject "")
+        (marvin-diff-reject "" (marvin-diff--here))
         (driving-sees "Nothing waits"))
       (with-current-buffer code (should (string-match-p "result -= price" (buffer-string)))))))
 
