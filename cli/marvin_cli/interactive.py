@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from marvin_cli.repl.source import Completions
     from marvin_cli.view.base import View
     from marvin_cli.view.opening import Kind
+    from marvin_server.events import TurnFinished
 
 _TERMINATED = 143
 
@@ -55,9 +56,6 @@ async def _converse(asked: Request, arguments: argparse.Namespace, lines: Sequen
     kind: Kind = "curses" if arguments.curses else likes.view
     if arguments.plain or arguments.screen_reader or not (os.isatty(0) and os.isatty(1)):
         kind = "plain"
-    main = asyncio.current_task()
-    assert main is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main.cancel)
     view = open_view(
         kind,
         source,
@@ -66,17 +64,30 @@ async def _converse(asked: Request, arguments: argparse.Namespace, lines: Sequen
         vi=likes.keys == "vi",
         screen_reader=arguments.screen_reader,
     )
+    main = asyncio.current_task()
+    assert main is not None
+    code = 0
+
+    def terminate() -> None:
+        """Of what is typed, nothing is lost; what a pipe still holds is not waited for."""
+        nonlocal code
+        code = _TERMINATED
+        view.end() if os.isatty(0) else main.cancel()
+
     try:
         async with view as shown:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
             for line in (*settings.warnings, *person.problems, *lines):
                 shown.say(one_line(line), "warning")
-            await _talk(shown, asked, person, source)
+            code = await _talk(shown, asked, person, source) or code
     except asyncio.CancelledError:
-        return _TERMINATED
-    return 0
+        if not code:
+            raise
+    return code
 
 
-async def _talk(view: "View", asked: Request, person: "Person", source: "Completions") -> None:
+async def _talk(view: "View", asked: Request, person: "Person", source: "Completions") -> int:
+    """Talk until the person leaves. The exit code tells of a pipe whose prompts have all failed."""
     from marvin_cli.repl.conversation import Conversation
     from marvin_cli.repl.loop import Loop, Start
     from marvin_cli.repl.notification import Notification
@@ -86,12 +97,19 @@ async def _talk(view: "View", asked: Request, person: "Person", source: "Complet
     notification = Notification(lambda: person.preferences, settings.environ, topic)
     is_repository = any((folder / ".git").exists() for folder in (asked.directory, *asked.directory.parents))
     conversation = Conversation(settings, asked.directory, person.about, coding=is_repository)
-    loop = Loop(view, person, conversation, notification.tell, in_order=not os.isatty(0))
+    stops: list[str] = []
+
+    def finished(event: "TurnFinished", answer: str, seconds: float) -> None:
+        stops.append(event.stop_reason)
+        notification.tell(event, answer, seconds)
+
+    loop = Loop(view, person, conversation, finished, in_order=not os.isatty(0))
     source.loop = loop
     try:
         await loop.run(Start(asked.prompt, asked.images, asked.resume, asked.latest))
     finally:
         await notification.settle()
+    return int(loop.in_order and set(stops) == {"failed"})
 
 
 def _with_earlier_profiles(asked: Request, arguments: argparse.Namespace) -> tuple[Request, list[str]]:

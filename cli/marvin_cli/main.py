@@ -43,6 +43,7 @@ def run(words: Sequence[str]) -> int:
         from marvin_cli import noninteractive
 
         return noninteractive.run(words)
+    _fill_in()
     from marvin_cli import arguments
     from marvin_server.errors import UsageError
 
@@ -54,6 +55,13 @@ def run(words: Sequence[str]) -> int:
     from marvin_cli import interactive
 
     return interactive.run(parsed)
+
+
+def _fill_in() -> None:
+    """Have /dev/null in place of the standard streams that are closed; each opens as the lowest number that is free."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _leave(_number: int, _frame: object) -> None:

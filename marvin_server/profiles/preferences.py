@@ -26,6 +26,7 @@ TEMPLATE = """\
 # distance_unit: kilometers
 # dietary: [vegetarian]
 """
+_DEEPEST = 100
 _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "view": checks.one_of("inline", "plain", "curses"),
     "theme": checks.text,
@@ -57,8 +58,15 @@ def parse(text: str) -> tuple[Preferences, tuple[str, ...]]:
         return Preferences(), ()
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        content: object = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        # Its C code recurses with the nesting, without a bound; the events come one by one.
+        depth = 0
+        for event in yaml.parse(text, loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise Broken("it is nested too deep")
+        content: object = yaml.load(text, loader)  # noqa: S506
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise Broken(f"{line}{error.problem or 'this is not YAML'}") from None

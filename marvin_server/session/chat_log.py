@@ -5,8 +5,10 @@ The log is a JSON array of ``{role, text, time}``, where the role is ``you``, ``
 
 import hashlib
 import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from marvin_server.errors import MarvinError
 from marvin_server.messages import Message, Text
@@ -14,12 +16,11 @@ from marvin_server.session import transcript
 from marvin_server.session.database import Database
 from marvin_server.session.transcript import storable
 
-_NOWHERE = "1970-01-01T00:00:00.000000Z"
-
 
 def take_in(database: Path, file: Path, cwd: str) -> str | None:
-    """The id of the session that holds all entries of the log ``file`` with their times; None for an empty one. The
-    same log is taken in once. Raises ``MarvinError`` for a file that is no chat log."""
+    """The id of the session that holds all entries of the log ``file`` with their times, or that of the entry before
+    where one has none; None for an empty log. The same log is taken in once. Raises ``MarvinError`` for a file that is
+    no chat log."""
     try:
         content = file.read_bytes()
         entries: object = json.loads(content)
@@ -32,7 +33,7 @@ def take_in(database: Path, file: Path, cwd: str) -> str | None:
     digest = hashlib.sha256(content).hexdigest()
     store = Database.open(database)
     try:
-        _store(store, digest, [_entry(each) for each in cast("list[object]", entries)], cwd)
+        _store(store, digest, list(_entries(cast("list[object]", entries))), cwd)
     finally:
         store.close()
     return _id(digest, "")
@@ -62,14 +63,33 @@ def _store(store: Database, digest: str, entries: list[tuple[str, Message]], cwd
         database.execute("UPDATE sessions SET head = ? WHERE id = ?", (parent, session_id))
 
 
-def _entry(value: object) -> tuple[str, Message]:
-    """When it was said, and what; an entry that is none of the known kind is kept as its JSON text."""
-    known = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    role, text, time = known.get("role"), known.get("text"), known.get("time")
-    at = time if isinstance(time, str) else _NOWHERE
+def _entries(values: list[object]) -> Iterator[tuple[str, Message]]:
+    """When each was said, and what."""
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    for value in values:
+        if _is_time(time := _fields(value).get("time")):
+            at = time
+        yield at, _message(value)
+
+
+def _fields(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _is_time(value: object) -> TypeGuard[str]:
+    """Whether it is a time in ISO 8601, of this age."""
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).timestamp() > 0 and value.isascii()
+    except (ValueError, OverflowError):
+        return False
+
+
+def _message(value: object) -> Message:
+    """What was said; an entry that is none of the known kind is kept as its JSON text."""
+    role, text = _fields(value).get("role"), _fields(value).get("text")
     if not isinstance(text, str) or role not in ("you", "assistant"):
         text = f"[{role}] {text}" if isinstance(text, str) else json.dumps(value, ensure_ascii=False)
-    return at, Message("assistant" if role == "assistant" else "user", (Text(text),))
+    return Message("assistant" if role == "assistant" else "user", (Text(text),))
 
 
 def _id(digest: str, part: str) -> str:

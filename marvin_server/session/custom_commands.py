@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from marvin_server.errors import UsageError
 from marvin_server.sanitise import one_line
 from marvin_server.session import project
 from marvin_server.session.project import Project
@@ -25,16 +27,20 @@ _LARGEST = 100_000
 
 
 class CustomCommand(Struct, frozen=True):
-    """``text`` is the prompt. One of a project has the ``project`` with its file, which counts once it is accepted."""
+    """``text`` is the prompt. One of a project has the ``project`` with its file, which counts once it is accepted.
+    A ``problem`` says why it cannot be used."""
 
     name: str
     description: str
     argument: str | None
     text: str
     project: Project | None = None
+    problem: str = ""
 
     def prompt(self, arguments: str) -> str:
-        """The prompt with what followed the name."""
+        """The prompt with what followed the name. Raises ``UsageError`` for a command that cannot be used."""
+        if self.problem:
+            raise UsageError(self.problem)
         try:
             words = shlex.split(arguments)
         except ValueError:
@@ -57,11 +63,15 @@ def find(folder: Path, directory: Path) -> dict[str, CustomCommand]:
 
 def _of_person(folder: Path) -> Iterator[CustomCommand]:
     for name in _names(folder):
+        path = folder / f"{name}.md"
         try:
-            text = (folder / f"{name}.md").read_text("utf-8")
+            with path.open(encoding="utf-8") as file:
+                text = file.read(_LARGEST + 1)
         except (OSError, UnicodeDecodeError):
             continue
-        yield _command(name, text[:_LARGEST])
+        is_long = len(text) > _LARGEST
+        problem = f"{path}: a command has {_LARGEST:,} characters at most; make it shorter" if is_long else ""
+        yield replace(_command(name, text), problem=problem)
 
 
 def _of_project(directory: Path) -> Iterator[CustomCommand]:

@@ -112,7 +112,10 @@ def test_the_history_stays_bounded(places: Paths) -> None:
         ("- a\n- b\n", "it needs lines such as"),
         ("a: \x01", "unacceptable character"),
         ("42", "needs"),
+        ("a: " + "[" * 90_000, "nested too deep"),
+        ("- " * 90_000, "nested too deep"),
     ],
+    ids=range(6),
 )
 def test_broken_preferences_are_kept_aside_and_nothing_of_them_holds(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "preferences.yaml"

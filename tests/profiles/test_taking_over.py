@@ -124,3 +124,13 @@ def test_an_odd_entry_is_kept_as_it_is(places: Paths, tmp_path: Path) -> None:
     store = Store.open(places.database("main"))
     assert [m.text for m in store.history(str(session_id))] == ['"bare"', '{"role": "you"}', "x"]
     store.close()
+
+
+@pytest.mark.parametrize("time", ["2026", "x", "", 7, None, "٢٠٢٦-01-02T10:00:00Z", "0001-01-01T00:00:00+14:00"])
+def test_an_entry_without_a_time_has_that_of_the_one_before(places: Paths, tmp_path: Path, time: object) -> None:
+    file = tmp_path / "chat_log.json"
+    file.write_text(json.dumps([LOG[0], {"role": "you", "text": "x", "time": time}]))
+    session_id = str(chat_log.take_in(places.database("main"), file, "/somewhere"))
+    store = Store.open(places.database("main"))
+    assert [entry["at"] for entry in store.export(session_id)["entries"]] == [LOG[0]["time"]] * 2
+    store.close()

@@ -28,12 +28,14 @@ _LISTED = 200
 
 class Conversation:
     """One session at a time in ``directory``. ``settings`` are as the person has changed them; ``person`` gives what
-    they want the model to know of them. It is the ``Desk`` of the commands that every front-end has."""
+    they want the model to know of them; ``accepted_commands`` are digests of a project's commands that they take in
+    this session. It is the ``Desk`` of the commands that every front-end has."""
 
     def __init__(self, settings: Settings, directory: Path, person: "Callable[[], str]", *, coding: bool) -> None:
         self.settings = settings
         self.directory = directory
         self.coding = coding
+        self.accepted_commands: set[str] = set()
         self._person = person
         self._store: Store | None = None
         self._opened: OpenSession | None = None
@@ -86,6 +88,7 @@ class Conversation:
             self._store.close()
         self.settings, self.coding = settings, is_coding
         self._store, self._choice, self._opened = store, choice, opened
+        self.accepted_commands.clear()
         self._connecting.append(asyncio.create_task(choice.provider.connect()))
         return warnings
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from marvin_cli.repl import replay
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # So many of the latest messages are shown of a session that goes on.
 _PAGE = 20
+# Seconds between two looks at whether another process is at work in the session.
+_LOOK = 0.5
 _PUT_ASIDE = "what you had told the turn that was stopped is a draft now: /queue shows it"
 _STOPPED_WITH = ("cancelled", "denied")
 
@@ -54,11 +57,15 @@ class Following:
         self._answered = ""
         self._began = 0.0
         self._idle = asyncio.Event()
+        self._shown: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
+        self._watching: asyncio.Task[None] | None = None
 
     def follow(self) -> None:
         """Follow the session that is open now."""
         self._tasks = [asyncio.create_task(self._follow(self._conversation.session.subscribe()))]
+        self._unwatch()
+        self._watching = asyncio.create_task(self._watch())
 
     def begin(self) -> None:
         """As ``follow``, and show the latest page of what was said in it."""
@@ -72,11 +79,13 @@ class Following:
             if hidden > 0:
                 self._view.say(f"… {hidden:,} earlier messages (/export has them all)", "note")
             replay.show(self._view, entries)
+        self._shown = {each.message.id for each in entries}
         self._idle.set()
         self.stand()
 
     async def end(self) -> None:
         """Wait until all was shown; the session is closed."""
+        self._unwatch()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -111,16 +120,47 @@ class Following:
                 logging.getLogger("marvin.cli").exception("an event could not be shown")
                 self._view.say(f"internal error: {type(error).__name__} (the log has more)", "error")
 
+    async def _watch(self) -> None:
+        """Say while another process is at work in the session, and show what it has done once it has ended."""
+        session_id, leases = self._conversation.session.id, self._conversation.store.leases
+        while True:
+            await asyncio.sleep(_LOOK)
+            with suppress(MarvinError):
+                was, self.progress.is_elsewhere = self.progress.is_elsewhere, leases.is_elsewhere(session_id)
+                if was and not self.progress.is_elsewhere:
+                    self._catch_up()
+                if was != self.progress.is_elsewhere:
+                    self.stand()
+
+    def _unwatch(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def _catch_up(self, turn_id: str | None = None) -> None:
+        """Show what other processes have added to the session; the turn's own messages are to come as events."""
+        conversation = self._conversation
+        if not conversation.is_open:
+            return
+        entries = conversation.store.catalogue.page(conversation.session.id, _PAGE)
+        theirs = [each for each in entries if each.turn_id is None or each.turn_id != turn_id]
+        missed = list(takewhile(lambda each: each.message.id not in self._shown, reversed(theirs)))[::-1]
+        replay.show(self._view, missed)
+        self._shown.update(each.message.id for each in missed)
+        self.progress.messages = conversation.record.messages - (len(entries) - len(theirs))
+
     def _see(self, event: Event) -> None:
         if isinstance(event, TurnFinished) and self.progress.queued.pop(event.turn_id, None) is not None:
             self._drop(event)
             return
         stands_otherwise = self.progress.see(event)
         match event:
-            case TurnStarted():
-                stands_otherwise = True
+            case TurnStarted(turn_id=turn_id):
+                self.progress.is_elsewhere, stands_otherwise = False, True
+                with suppress(MarvinError):
+                    self._catch_up(turn_id)
                 self._answered, self._began = "", time.monotonic()
             case MessageFinished(message=message):
+                self._shown.add(message.id)
                 if message.role == "user":
                     replay.show_prompt(self._view, message)
                     self.stand()

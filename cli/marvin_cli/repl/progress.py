@@ -18,11 +18,13 @@ from marvin_server.messages import Message
 from marvin_server.sanitise import one_line
 
 _LONGEST = 80
+_ELSEWHERE = "another terminal is answering"
 
 
 class Progress:
     """What runs, what waits, and how much of the context is used; ``queued`` maps the turns that wait to their
-    prompts, ``steering`` are those for the turn that runs. ``context_size`` is that of the model ``measured``."""
+    prompts, ``steering`` are those for the turn that runs. ``context_size`` is that of the model ``measured``. What
+    runs ``is_elsewhere`` while another process is at work in the session."""
 
     def __init__(self, messages: int = 0, latest: Message | None = None, cost_usd: float | None = 0.0) -> None:
         self.messages = messages
@@ -32,6 +34,7 @@ class Progress:
         self.queued: dict[str, str] = {}
         self.steering: list[str] = []
         self.used = _tokens(latest)
+        self.is_elsewhere = False
         self._busy = ""
 
     def see(self, event: Event) -> bool:
@@ -65,9 +68,8 @@ class Progress:
     def standing(self, provider: str, model: str, profile: str, mode: str, flags: tuple[str, ...]) -> Standing:
         context = (self.used, self.context_size) if self.context_size else None
         queued = (*self.steering, *self.queued.values())
-        return Standing(
-            provider, model, profile, mode, self.messages, context, self.cost_usd, self._busy, queued, flags
-        )
+        busy = self._busy or (_ELSEWHERE if self.is_elsewhere else "")
+        return Standing(provider, model, profile, mode, self.messages, context, self.cost_usd, busy, queued, flags)
 
 
 def _tokens(message: Message | None) -> int:

@@ -2,24 +2,28 @@
 
 import asyncio
 import os
+import shlex
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from marvin_server.errors import MarvinError
 from marvin_server.workspace.process import Processes, shell_argv
 
 # Lines that are shown as they come; of what follows, the last ones at the end.
 _SHOWN, _LAST = 1_000, 50
 _LONGEST_LINE = 10_000
+_LONGEST_PATH = 4096
+# The shell writes where it is at its end into a descriptor.
+_TELLING = "trap 'pwd -P 2>/dev/null >/dev/fd/{}' EXIT; eval {}"
 
 
 class Shell:
-    """Commands in ``directory``, which ``cd`` changes, with the variables of ``environ``; ``say`` gets their output in
-    whole lines, bounded."""
+    """Commands in ``directory``, where the one before has ended, with the variables of ``environ``; ``say`` gets their
+    output in whole lines, bounded."""
 
     def __init__(self, directory: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
-        self.directory = directory
+        self.directory = self._before = directory
         self._environ = environ
         self._say = say
         self._processes = Processes()
@@ -34,9 +38,6 @@ class Shell:
         """Run it to its end, after those before it, and give a line on that, or "" where all went well. Raises
         ``MarvinError``."""
         async with self._one_by_one:
-            words = command.split()
-            if words[:1] == ["cd"] and len(words) <= 2:
-                return self._go_to(words[1] if len(words) == 2 else "~")
             self._running = asyncio.create_task(self._run(command))
             try:
                 return await self._running
@@ -60,13 +61,24 @@ class Shell:
 
     async def _run(self, command: str) -> str:
         lines = _Lines(self._say)
-        environ = {**self._environ, "PWD": str(self.directory)}
-        argv = shell_argv(command, environ)
+        environ = {**self._environ, "PWD": str(self.directory), "OLDPWD": str(self._before)}
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
         try:
             done = await self._processes.run(
-                argv, cwd=self.directory, environ=environ, timeout=None, emit=lines.take, limit=1
+                shell_argv(_TELLING.format(write_end, shlex.quote(command)), environ),
+                cwd=self.directory,
+                environ=environ,
+                timeout=None,
+                emit=lines.take,
+                pass_fds=[write_end],
+                limit=1,
             )
+            with suppress(BlockingIOError):
+                self._follow(os.read(read_end, _LONGEST_PATH))
         finally:
+            os.close(read_end)
+            os.close(write_end)
             lines.end()
         if done.exit_code == 0:
             return ""
@@ -74,13 +86,12 @@ class Shell:
             f"exit code {done.exit_code}" if (done.exit_code or 0) > 0 else f"ended by signal {-(done.exit_code or 0)}"
         )
 
-    def _go_to(self, place: str) -> str:
-        home = self._environ.get("HOME", "~")
-        path = Path(os.path.normpath(self.directory / place.replace("~", home, 1 if place.startswith("~") else 0)))
-        if not path.is_dir():
-            raise MarvinError(f"cd: {place}: there is no such folder")
-        self.directory = path
-        return str(path)
+    def _follow(self, told: bytes) -> None:
+        """Be where the shell was at its end."""
+        path = Path(os.fsdecode(told.removesuffix(b"\n")))
+        if path != self.directory.resolve() and path.is_absolute() and path.is_dir():
+            self._before, self.directory = self.directory, path
+            self._say(f"now in {path}")
 
 
 class _Lines:

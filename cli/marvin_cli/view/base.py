@@ -121,6 +121,10 @@ class View(Protocol):
         """What is entered next, while a turn runs or not; ``draft`` is what the line begins with."""
         ...
 
+    def end(self) -> None:
+        """Have ``read`` give ``Ended`` with what is typed, as where the terminal is gone."""
+        ...
+
     async def ask(self, permission: Permission) -> Reply:
         """The person's answer to a question, with all that a yes covers shown. There is no default: what is typed
         ahead, an empty line and the end of the input are no yes."""

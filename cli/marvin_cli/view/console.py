@@ -56,7 +56,7 @@ class Console(ABC):
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         self._gone: asyncio.Future[None] = self._loop.create_future()
-        self._loop.add_signal_handler(signal.SIGHUP, self._end)
+        self._loop.add_signal_handler(signal.SIGHUP, self.end)
         if self._theme == "auto" and self._bits and self._is_light is None:
             self._surface.after_render += self._ask_background
         self._running = asyncio.create_task(self._run())
@@ -139,9 +139,9 @@ class Console(ABC):
             with suppress(EOFError):
                 await self._surface.run_async(set_exception_handler=False)
         finally:
-            self._end()
+            self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """The terminal is gone, or is to be left. Of the hangups that may follow, none ends what has to be saved."""
         if not self._gone.done():
             self._gone.set_result(None)

@@ -213,15 +213,15 @@ class Drawing:
             call.begin(self._clock())
         title = one_line(asked.title, 200) if asked else ""
         word = "Denied" if event.decision.startswith("deny") else "Allowed"
+        if event.decision == "allow_edited":
+            word = "Allowed as you have changed it, instead of"
         until = " for this session" if event.decision == "allow_session" else ""
-        by = "" if event.by == "person" else f" (by {one_line(event.by)})"
-        self.add("note", [line(f"{word}{until}{by}: {title}", "muted")])
+        self.add("note", [line(f"{word}{until}{_by(event.by)}: {title}", "muted")])
 
     def _change(self, event: PatchProposed | PatchApplied | PatchResolved) -> None:
         if isinstance(event, PatchResolved):
             what = f"{len(event.kept)} kept, {len(event.rejected)} rejected"
-            by = "" if event.by == "person" else f" (by {one_line(event.by)})"
-            self.add("note", [line(f"Hunks of the patch: {what}{by}", "muted")])
+            self.add("note", [line(f"Hunks of the patch: {what}{_by(event.by)}", "muted")])
         elif isinstance(event, PatchProposed):
             self._proposed.add(event.patch.id)
             head = line(f"{one_line(event.patch.title)} waits for your review", "accent")
@@ -242,3 +242,10 @@ class Drawing:
         elif words := _STOPS.get(event.stop_reason):
             self.add("stop", [line(words, "warning")])
         self._last = "turn"
+
+
+def _by(decider: str) -> str:
+    """Who or what has decided, behind a decision; nothing where it was the person."""
+    if decider == "person":
+        return ""
+    return " (cancelled)" if decider == "cancelled" else f" (by {one_line(decider)})"

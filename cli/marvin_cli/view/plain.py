@@ -16,7 +16,7 @@ from marvin_cli.view.drawing import SPOKEN, Drawing
 from marvin_cli.view.lines import Lines
 from marvin_cli.view.paint import Paint, colour_bits, is_dumb, is_light
 from marvin_cli.view.question import Answer, answers, pages, question_lines
-from marvin_cli.view.signs import SIGNS
+from marvin_cli.view.signs import SIGNS, encoding
 from marvin_cli.view.themes import THEMES, fitting
 from marvin_server.events import Event, Permission, ToolStarted, TurnFinished, TurnStarted
 from marvin_server.sanitise import one_line
@@ -39,6 +39,7 @@ class PlainView:
         self._source = source
         self._environ = environ
         self._is_terminal = sys.stdout.isatty()
+        self._encoding = encoding(environ) if self._is_terminal else sys.stdout.encoding
         self._is_typed = sys.stdin.isatty()
         self._has_colours = self._is_terminal and not screen_reader and not is_dumb(environ)
         self._drawing = Drawing(lambda: self._columns, SPOKEN if screen_reader else None)
@@ -53,11 +54,11 @@ class PlainView:
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        self._writer = Writer(sys.stdout.fileno(), self._end)
+        self._writer = Writer(sys.stdout.fileno(), self.end)
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._lines = Lines(sys.stdin.fileno(), self._take, self._end, joins=self._is_typed)
+        self._lines = Lines(sys.stdin.fileno(), self._take, self.end, joins=self._is_typed)
         self._lines.start()
-        self._loop.add_signal_handler(signal.SIGHUP, self._end)
+        self._loop.add_signal_handler(signal.SIGHUP, self.end)
         self._loop.add_signal_handler(signal.SIGINT, self._interrupt)
         return self
 
@@ -222,7 +223,7 @@ class PlainView:
         if not self._is_away:
             self._inputs.put_nowait(Interrupted())
 
-    def _end(self) -> None:
+    def end(self) -> None:
         if not self._ended.done():
             self._ended.set_result(None)
             self._inputs.put_nowait(Ended())
@@ -267,4 +268,4 @@ class PlainView:
             self._is_prompted = False
 
     def _write(self, text: str) -> None:
-        self._writer.write(text.encode(sys.stdout.encoding, SIGNS))
+        self._writer.write(text.encode(self._encoding, SIGNS))

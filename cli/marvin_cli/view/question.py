@@ -1,6 +1,7 @@
 """A question to the person as lines that show all that a yes covers, and the answers that it takes."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from marvin_cli.view.cells import EMPTY, Line, line, wrapped
 from marvin_cli.view.diffs import unified_lines
@@ -8,6 +9,7 @@ from marvin_server.events import Decision, Permission
 from marvin_server.sanitise import one_line, revealed
 
 _FIELD = 11
+_TITLE, _LONGEST_TITLE = 76, 2000
 
 
 class Answer(Struct, frozen=True):
@@ -19,6 +21,7 @@ class Answer(Struct, frozen=True):
     asks: str = ""
 
 
+_EVER = "yes, whenever the text is this"
 _EVERY = (
     Answer("y", "yes", "allow_once"),
     Answer("s", "yes, for this session", "allow_session"),
@@ -32,13 +35,18 @@ IDLE = "".join(answer.key for answer in _EVERY) + " "
 
 
 def answers(permission: Permission) -> list[Answer]:
-    """The answers that the question takes, in the order in which they are shown."""
-    return [answer for answer in _EVERY if answer.decision in permission.options]
+    """The answers that the question takes, in the order in which they are shown. A yes to a project's file is kept."""
+    offered = [answer for answer in _EVERY if answer.decision in permission.options]
+    if permission.kind != "trust":
+        return offered
+    return [replace(answer, label=_EVER) if answer.decision == "allow_once" else answer for answer in offered]
 
 
 def question_lines(permission: Permission) -> list[Line]:
     """All of the question. What hides from the eye is spelled out, so that nothing is approved unseen."""
-    lines = [line(one_line(revealed(permission.title)), "warning", "? ")]
+    # A command is shown whole below its title.
+    title = one_line(revealed(permission.title), _TITLE if permission.command else _LONGEST_TITLE)
+    lines = [line(title, "warning", "? ")]
     if command := permission.command:
         lines += _field("command", command.display)
         lines += _field("directory", command.cwd)

@@ -6,7 +6,7 @@ import re
 import select
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input.vt100 import Vt100Input
@@ -15,7 +15,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from marvin_cli.view.paint import colour_bits
-from marvin_cli.view.signs import SIGNS
+from marvin_cli.view.signs import SIGNS, encoding
 from marvin_server.writer import Writer
 
 # OSC 11 asks for the colour of the background; the reply comes as if it were typed.
@@ -42,11 +42,18 @@ class TerminalInput(Vt100Input):
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_closed = False
         self._held = ""
+        self._is_early = False
         self.on_background: Callable[[str], None] | None = None
 
     @property
     def closed(self) -> bool:
         return self._is_closed
+
+    def raw_mode(self) -> AbstractContextManager[None]:
+        """Get each key as it is from here on. Until then a terminal makes a newline of Enter: lines that were typed
+        ahead of the prompt are entered."""
+        self._is_early = bool(select.select([self.fileno()], [], [], 0)[0])
+        return super().raw_mode()
 
     def forget_reply(self) -> None:
         """Take what comes for keys again: the terminal has not replied."""
@@ -56,6 +63,9 @@ class TerminalInput(Vt100Input):
         """All that has been typed; much at once where much was pasted."""
         text = self._held + "".join(self._texts())
         self._held = ""
+        if self._is_early:
+            self._is_early = False
+            text = text.replace("\n", "\r")
         if self.on_background:
             if reply := _REPLY.search(text):
                 on_background, self.on_background = self.on_background, None
@@ -88,6 +98,7 @@ class TerminalOutput(Vt100_Output):
     def __init__(self, environ: Mapping[str, str]) -> None:
         super().__init__(sys.stdout, _size, default_color_depth=_DEPTHS[colour_bits(environ)], enable_cpr=False)
         self.reflows = "XTERM_VERSION" not in environ and not environ.get("TERM", "").startswith(("linux", "rxvt"))
+        self._encoding = encoding(environ)
         self._writer: Writer | None = None
         self._depth = 0
 
@@ -129,7 +140,7 @@ class TerminalOutput(Vt100_Output):
         data = "".join(self._buffer)
         self._buffer = []
         self._writer = self._writer or Writer(self.fileno(), _ignore)
-        self._writer.write(data.encode(self.encoding(), SIGNS))
+        self._writer.write(data.encode(self._encoding, SIGNS))
 
     def drain(self) -> None:
         """Wait until the terminal has read everything, a second at most. It blocks."""

@@ -155,10 +155,24 @@ async def test_shell_mode_keeps_its_folder_and_exit_leaves_it(terminal: Open, wo
     (workspace / "sub").mkdir()
     opened = await terminal()
     await said_after(opened, "!shell", "note: Shell mode is on")
-    await said_after(opened, "cd sub", f"note: {workspace / 'sub'}")
+    await said_after(opened, "cd sub", f"output: now in {workspace / 'sub'}")
     await said_after(opened, "pwd", f"output: {workspace / 'sub'}")
-    await said_after(opened, "cd nowhere", "error: cd: nowhere")
+    await said_after(opened, "cd nowhere", "note: exit code 1")
     await said_after(opened, "exit", "note: Shell mode is off")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["cd 'a b' && true", "true; cd a\\ b", "pushd 'a b' >/dev/null", 'D="a b"; cd "$D"; exit 3', "cd 'a b'; (cd /)"],
+)
+async def test_the_shell_is_where_the_line_before_has_left_it(terminal: Open, workspace: Path, line: str) -> None:
+    (workspace / "a b").mkdir()
+    opened = await terminal()
+    await said_after(opened, f"!{line}", f"output: now in {workspace / 'a b'}")
+    await said_after(opened, "!pwd", f"output: {workspace / 'a b'}")
+    await said_after(opened, "!cd - >/dev/null", f"output: now in {workspace}")
+    await said_after(opened, "!echo 1; exec true", "output: 1")
+    assert opened.loop.shell.directory == workspace
 
 
 async def test_forking_before_a_prompt_puts_it_back_into_the_input(
@@ -240,7 +254,22 @@ async def test_a_command_that_the_person_wrote_sends_its_prompt(
     assert model_server.requests[0].json["messages"][-1]["content"] == 'Review a b.py for "a b.py" bugs.'
 
 
-@pytest.mark.parametrize(("reply", "sent"), [("allow_once", 2), ("allow_session", 1), ("deny", 0)])
+async def test_a_yes_for_the_session_to_a_projects_command_ends_with_the_session(
+    terminal: Open, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    (workspace / ".marvin/commands").mkdir(parents=True)
+    (workspace / ".marvin/commands/ship.md").write_text("Ship it.\n")
+    opened = await terminal()
+    opened.view.replies.put_nowait(Reply("allow_session"))
+    opened.view.enter("/ship")
+    await opened.view.turns(1)
+    opened.view.replies.put_nowait(Reply("deny"))
+    opened.view.enter("/clear", "/ship")
+    await opened.view.said("was not accepted")
+    assert (len(opened.view.asked), len(model_server.requests)) == (2, 1)
+
+
+@pytest.mark.parametrize(("reply", "sent"), [("allow_once", 2), ("allow_session", 2), ("deny", 0)])
 async def test_a_projects_command_counts_once_its_content_was_accepted(
     terminal: Open, workspace: Path, model_server: ThreadedModelServer, reply: str, sent: int
 ) -> None:
@@ -280,11 +309,49 @@ async def test_preferences_that_cannot_be_read_are_kept_aside_and_the_earlier_on
     assert (folder / "preferences.yaml").read_text().startswith("# Preferences of this profile")
 
 
-async def test_an_editor_that_fails_changes_nothing(terminal: Open) -> None:
-    opened = await terminal(EDITOR="false")
-    await said_after(opened, "preferences", "error: false ended with exit code 1")
-    again = await terminal(EDITOR="/nowhere/editor")
-    await said_after(again, "preferences", "error: /nowhere/editor: ")
+@pytest.mark.parametrize(("editor", "said"), [("/nowhere/editor", "/nowhere/editor: "), ('"unclosed', "no command")])
+async def test_an_editor_that_is_none_is_said(terminal: Open, editor: str, said: str) -> None:
+    opened = await terminal(EDITOR=editor)
+    assert said in await said_after(opened, "preferences", "error: ")
+    assert not any("internal error" in line for line in opened.view.lines)
+
+
+@pytest.mark.parametrize(("text", "holds"), [("theme: light", True), ("theme: [broken", False)])
+async def test_what_was_written_counts_though_the_editor_has_failed(
+    terminal: Open, home: Path, tmp_path: Path, text: str, holds: bool
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\nprintf "{text}" > "$1"\nexit 3\n')
+    editor.chmod(0o755)
+    opened = await terminal(EDITOR=str(editor))
+    said = "warning: the editor ended with exit code 3" if holds else "error: line"
+    await said_after(opened, "preferences", said)
+    await opened.view.said("from now on" if holds else "the earlier preferences hold")
+    assert opened.person.preferences.theme == ("light" if holds else "auto")
+    file = home / "marvin" / "config" / "profiles" / "default" / "preferences.yaml"
+    assert (file.read_text() == text) == holds
+
+
+async def test_preferences_that_cannot_be_written_are_said(terminal: Open, home: Path) -> None:
+    opened = await terminal(EDITOR="true")
+    file = home / "marvin" / "config" / "profiles" / "default" / "preferences.yaml"
+    file.mkdir(parents=True)
+    assert "Is a directory" in await said_after(opened, "preferences", "error: ")
+    assert not any("internal error" in line for line in opened.view.lines)
+
+
+async def test_a_command_that_is_too_long_is_refused(
+    terminal: Open, home: Path, model_server: ThreadedModelServer
+) -> None:
+    folder = home / "marvin" / "config" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "long.md").write_text("x" * 100_001)
+    (folder / "fits.md").write_text("x" * 100_000)
+    opened = await terminal()
+    assert "100,000 characters at most" in await said_after(opened, "/long", "error: ")
+    opened.view.enter("/fits")
+    await opened.view.turns(1)
+    assert len(model_server.requests) == 1
 
 
 async def test_preferences_reach_the_model_and_the_terminal(

@@ -1,12 +1,17 @@
 """The prompt loop: prompts, queueing, steering, stopping, questions and what is kept."""
 
+import asyncio
+import signal
+from functools import partial
 from pathlib import Path
 
 from marvin_cli.repl.loop import Start
 from marvin_cli.view.base import Reply
 
+from marvin_server.events import ToolFinished
 from marvin_server.messages import ToolResult
 from tests.cli.repl.conftest import Open
+from tests.e2e.command import Marvin
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
 from tests.servers.scenarios import calls, says
@@ -197,3 +202,37 @@ async def test_the_bar_says_how_full_the_context_is(
     assert standing.context[1] == size
     assert standing.flags == ("coding",)
     assert (opened.view.standings[-1].cost_usd or 0) > 0
+
+
+async def test_a_call_that_waited_for_an_answer_when_it_was_stopped_has_done_nothing(
+    terminal: Open, model_server: ThreadedModelServer
+) -> None:
+    model_server.play([calls(Call("run_command", '{"command": "echo 1 > made"}')), says("never")])
+    opened = await terminal(Start("go"))
+    await opened.view.until(lambda: opened.view.asked)
+    opened.view.interrupt()
+    (ended,) = await opened.view.until(lambda: [e for e in opened.view.events if isinstance(e, ToolFinished)])
+    assert (ended.status, ended.output) == ("cancelled", "Cancelled before it began; nothing was done.")
+
+
+async def test_what_another_terminal_does_in_the_session_is_told_and_shown(
+    terminal: Open, marvin: Marvin, workspace: Path, model_environ: dict[str, str], model_server: ThreadedModelServer
+) -> None:
+    model_server.play([says("One."), says("Two, ", "and more.", stall_after=2), says("Three."), says("Four.")])
+    opened = await terminal(Start("first"))
+    await opened.view.turns(1)
+    words = ("--non-interactive", "--resume", opened.loop.conversation.session.id, "--prompt")
+    other = marvin.start(*words, "from elsewhere", env=model_environ, cwd=workspace)
+    await opened.view.until(lambda: opened.view.standings[-1].busy == "another terminal is answering")
+    other.send_signal(signal.SIGINT)
+    await opened.view.said("> from elsewhere")
+    await opened.view.until(lambda: not opened.view.standings[-1].busy)
+    assert (await asyncio.to_thread(other.wait, 20)).exit_code == 130
+    done = await asyncio.to_thread(partial(marvin, *words, "once more", env=model_environ, cwd=workspace))
+    assert done.exit_code == 0
+    opened.view.enter("last")
+    await opened.view.turns(2)
+    prompts = [line for line in opened.view.lines if line.startswith("> ")]
+    assert prompts == ["> first", "> from elsewhere", "> once more", "> last"]
+    assert opened.view.answers[-2:] == ["Three.", "Four."]
+    assert opened.view.standings[-1].messages == opened.loop.conversation.record.messages

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +17,8 @@ from marvin_server.session.store import Store
 from tests.e2e.command import Marvin
 from tests.nvim.terminal import SECONDS, Terminal
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call
-from tests.servers.scenarios import calls, says
+from tests.servers.reply import Call, Reply
+from tests.servers.scenarios import calls, says, status
 
 COMMAND = Path(sys.executable).with_name("marvin")
 # Says how the command has ended, and stays for the test to read it.
@@ -30,6 +31,12 @@ class Opened(Terminal):
     def hang_up(self) -> None:
         """Close the terminal."""
         self._run("kill-session", "-t", "s")
+
+    def terminate(self) -> None:
+        """Ask the program to end, as the system does when it goes down."""
+        shell = self._run("display-message", "-p", "-t", "s", "#{pane_pid}").strip()
+        pid = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0]
+        os.kill(int(pid), signal.SIGTERM)
 
     def record(self, file: Path) -> None:
         """Write what the program sends into a file, as it is."""
@@ -152,6 +159,23 @@ def test_a_terminal_that_is_closed_loses_nothing_and_leaves_no_child(
     again.see("› first", "I will", "queued and never started")
 
 
+def test_a_terminal_that_is_terminated_keeps_the_line_that_is_typed(terminal: Open) -> None:
+    opened = terminal()
+    opened.see("›")
+    opened.type("half a thought")
+    opened.see("half a thought")
+    opened.terminate()
+    opened.see("left with 143")
+    assert paths.find(dict(os.environ)).history("default").read_text().endswith("half a thought\n")
+
+
+def test_enter_counts_before_there_is_a_prompt(terminal: Open, model_server: ThreadedModelServer) -> None:
+    model_server.play([says("First answer."), says("Second answer.")])
+    opened = terminal()
+    opened.type("one", "Enter", "two", "Enter")
+    opened.see("› one", "First answer", "› two", "Second answer")
+
+
 def test_the_bell_rings_at_the_end_of_a_long_turn(
     terminal: Open, home: Path, tmp_path: Path, model_server: ThreadedModelServer
 ) -> None:
@@ -215,6 +239,48 @@ def test_lines_of_a_pipe_are_prompts_and_commands_in_their_order(
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_empty(repository: Path, model_environ: dict[str, str], closed: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f'"$0" {closed}', COMMAND],
+        input="/usage\n",
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env={**os.environ, **model_environ},
+        cwd=repository,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("second", "code"), [(status(400), 1), (says("Fine."), 0)])
+def test_a_pipe_whose_prompts_all_fail_has_failed(
+    marvin: Marvin,
+    repository: Path,
+    model_environ: dict[str, str],
+    model_server: ThreadedModelServer,
+    second: Reply,
+    code: int,
+) -> None:
+    model_server.play([status(400), second])
+    assert marvin(stdin="first\nsecond\n", env=model_environ, cwd=repository).exit_code == code
+
+
+@pytest.mark.parametrize("view", ["--plain", "--curses", "--screen-reader"])
+def test_a_terminal_in_the_c_locale_gets_ascii(
+    terminal: Open, tmp_path: Path, model_server: ThreadedModelServer, view: str
+) -> None:
+    model_server.play([says("Fünf.")])
+    opened = terminal(view, LC_ALL="C")
+    opened.see("marvin|>")
+    opened.record(tmp_path / "raw")
+    opened.type("go", "Enter")
+    opened.see("F.?nf")
+    until(lambda: b"nf." in (tmp_path / "raw").read_bytes())
+    assert (tmp_path / "raw").read_bytes().isascii()
+
+
 def test_the_offline_provider_answers_without_a_network(marvin: Marvin, repository: Path) -> None:
     done = marvin("--provider", "offline", stdin="where is total defined?\n", cwd=repository)
     assert "shop/basket.py:4" in done.stdout
@@ -232,6 +298,9 @@ def test_the_profile_of_an_earlier_assistant_is_taken_over_at_the_first_start(
     assert "the profile main" in first.stdout + first.stderr
     assert "home" in first.stdout
     assert "Chat log of local-finder" in first.stdout
+    (record,) = Store.open(paths.find(dict(os.environ)).database("main")).sessions(query="old question")
+    resumed = marvin("--provider", "offline", "--resume", record.id, stdin="hello\n", cwd=repository)
+    assert (resumed.exit_code, "an old question" in resumed.stdout) == (0, True), resumed.stderr
     again = marvin("--provider", "offline", stdin="/profiles\n", cwd=repository)
     assert "taken over" not in again.stdout + again.stderr
     assert "* main" in again.stdout

@@ -39,10 +39,13 @@ async def _check_trust(loop: "Loop", project: "Project") -> None:
 
     settings = loop.conversation.settings
     acceptances = Acceptances(settings.paths.trust(settings.profile))
-    if settings.trust or acceptances.has(project, "commands"):
+    accepted, digest = loop.conversation.accepted_commands, project.digest("commands")
+    if settings.trust or digest in accepted or acceptances.has(project, "commands"):
         return
     reply = await loop.view.ask(question(project, "commands"))
     if reply.decision == "allow_once":
         acceptances.add(project, "commands")
-    elif reply.decision != "allow_session":
+    elif reply.decision == "allow_session":
+        accepted.add(digest)
+    else:
         raise MarvinError("the project's command was not accepted, so nothing is sent")

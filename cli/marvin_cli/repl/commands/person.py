@@ -1,13 +1,13 @@
 """Commands about the person's own files: preferences, profiles and places."""
 
-import os
-import shlex
-import subprocess
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marvin_cli.repl.commands.base import Action, aligned
 from marvin_cli.view.base import Choice
+from marvin_cli.view.editor import edit
 from marvin_server.errors import MarvinError
 from marvin_server.profiles import files, preferences, profile
 from marvin_server.profiles.preferences import Broken
@@ -20,33 +20,41 @@ async def _preferences(loop: "Loop", _: str) -> None:
     """Let the person edit the file; one that cannot be understood is kept aside, and the earlier one holds."""
     file = loop.person.profile.preferences_file
     try:
-        before = file.read_bytes()
-    except FileNotFoundError:
-        before = preferences.TEMPLATE.encode()
-        files.write(file, before)
-    environ = loop.conversation.settings.environ
-    editor = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
-
-    def edit() -> int:
-        try:
-            return subprocess.run([*editor, os.fspath(file)], env=dict(environ), check=False).returncode
-        except OSError as error:
-            raise MarvinError(f"{editor[0]}: {error.strerror}; set EDITOR to the editor that you use") from error
-
-    if code := await loop.view.aside(edit):
-        raise MarvinError(f"{editor[0]} ended with exit code {code}; the preferences in {file} hold as they are there")
-    try:
-        preferences.parse(file.read_bytes().decode("utf-8-sig"))
-    except (Broken, UnicodeDecodeError) as error:
-        kept = files.aside(file)
-        files.write(file, before)
-        raise MarvinError(f"{error}; what you wrote is kept in {kept}, and the earlier preferences hold") from error
+        before = _begun(file)
+        code = await loop.view.aside(partial(edit, file, loop.conversation.settings.environ))
+        _check(file, before)
+    except OSError as error:
+        raise MarvinError(f"{file}: {error.strerror}; mend that, then try again") from error
     loop.person.load()
     for problem in loop.person.problems:
         loop.view.say(problem, "warning")
     if loop.person.preferences.theme in loop.view.themes:
         loop.view.wear(loop.person.preferences.theme)
+    if code:
+        loop.view.say(f"the editor ended with exit code {code}", "warning")
     loop.view.say("The preferences hold from now on; keys and view from the next start on", "note")
+
+
+def _begun(file: Path) -> bytes:
+    """What the file holds, which is there from now on."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        files.write(file, content := preferences.TEMPLATE.encode())
+        return content
+
+
+def _check(file: Path, before: bytes) -> None:
+    """Raises ``MarvinError`` for a file that cannot be understood, with what was there ``before`` in its place."""
+    try:
+        preferences.parse(file.read_bytes().decode("utf-8-sig"))
+    except (Broken, UnicodeDecodeError) as error:
+        said = f"{error}; what you wrote is kept in {files.aside(file)}"
+        try:
+            files.write(file, before)
+        except OSError as problem:
+            raise MarvinError(f"{said}; the earlier preferences cannot be written ({problem.strerror})") from error
+        raise MarvinError(f"{said}, and the earlier preferences hold") from error
 
 
 async def _profiles(loop: "Loop", name: str) -> None:
