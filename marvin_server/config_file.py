@@ -39,12 +39,17 @@ CHECKS: Mapping[str, Callable[[object], Any]] = {
     "mode": checks.one_of("plan", "review", "auto", "full"),
     "max_rounds": checks.count,
     "max_cost": checks.amount,
+    "budget": checks.budget,
     "request_timeout": checks.amount,
     "stall_timeout": checks.amount,
     "thinking": checks.one_of("none", "low", "medium", "high"),
     "ntfy_server": checks.url,
     "checks": checks.file_checks,
     "web_allow": checks.hosts,
+    "small_model": checks.text,
+    "titles": checks.flag,
+    "history_backups": checks.flag,
+    "repo_map": checks.map_tokens,
 }
 # A restriction that cannot be read must not become a freedom: what such a setting is then.
 _STRICTEST: Mapping[str, Any] = {
@@ -54,7 +59,7 @@ _STRICTEST: Mapping[str, Any] = {
     "readonly": True,
     "mode": "plan",
 }
-_NEEDED = frozenset({"provider", "profile", "max_cost"})
+_NEEDED = frozenset({"provider", "profile", "max_cost", "budget"})
 
 
 def read(path: Path, warnings: list[str], *, required: bool) -> dict[str, Any]:

@@ -5,6 +5,7 @@
     MarvinError
     ├── UsageError            a wrong option or value; exit code 2
     │   └── NotOffered        an answer that the question does not take
+    ├── BudgetSpent           a cost limit is reached
     ├── StoreError            the session store cannot be read or written
     │   ├── NoSession         there is no session by that id
     │   └── SessionOwned      another process is at work in the session
@@ -48,6 +49,10 @@ class NotOffered(UsageError):
         super().__init__(f"this question takes {', '.join(options)}, not {decision}")
         self.decision = decision
         self.options = tuple(options)
+
+
+class BudgetSpent(MarvinError):
+    """No more may be spent, in this session or at this time."""
 
 
 class StoreError(MarvinError):

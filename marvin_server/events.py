@@ -12,6 +12,7 @@ from marvin_server.messages import Effect, Message, Status, Tagged, Usage
 
 Stop = Literal["completed", "cancelled", "failed", "denied", "round_limit", "budget"]
 Level = Literal["note", "warning", "error"]
+Why = Literal["budget", "overflow", "model", "person", "undo"]
 PermissionKind = Literal["command", "edit", "protected_path", "outside_path", "network", "trust"]
 Decision = Literal["allow_once", "allow_session", "allow_edited", "deny", "deny_and_stop"]
 EditKind = Literal["add", "update", "delete"]
@@ -235,6 +236,38 @@ class Notice(Tagged, frozen=True, tag="notice"):
     text: str
 
 
+class Compacted(Tagged, frozen=True, tag="compaction"):
+    """Of the conversation, the model reads from now on ``message``, a summary, in the place of ``replaced`` messages,
+    and those from the one whose id is ``keeps`` on (None: only those that follow). All of it stays in the store, and
+    this is on disk when a front-end sees it.
+
+    ``reason`` is the context's budget, a vendor that refused the request as too long, the model's or the person's wish;
+    of ``undo``, ``message`` is the summary that was there before, None where there was none. ``by`` is the model that
+    wrote the summary, None where none did, and ``note`` then says why. Tokens are estimates for all that is in view.
+    """
+
+    id: str
+    message: Message | None
+    replaced: int
+    keeps: str | None
+    tokens_before: int
+    tokens_after: int
+    reason: Why
+    by: str | None = None
+    note: str | None = None
+
+    @property
+    def line(self) -> str:
+        """What has come of it, for a person."""
+        if self.message is None or self.reason == "undo":
+            return f"the summary was taken back: about {self.tokens_after:,} tokens are in view again"
+        by = f"by {self.by}" if self.by else f"without a model ({self.note})" if self.note else "without a model"
+        return (
+            f"{self.replaced:,} earlier messages were summarised {by}: about {self.tokens_before:,} tokens became "
+            f"{self.tokens_after:,}; /compact undo takes it back"
+        )
+
+
 class TurnFinished(Tagged, frozen=True, tag="turn.finished"):
     """Always the last event of a turn, exactly once."""
 
@@ -261,5 +294,6 @@ Event = (
     | PatchResolved
     | UsageChanged
     | Notice
+    | Compacted
     | TurnFinished
 )

@@ -44,6 +44,11 @@ class Paths(Struct, frozen=True):
         return self.cache / "pages"
 
     @property
+    def maps(self) -> Path:
+        """What is known of workspaces' files, a file for each workspace."""
+        return self.cache / "maps"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 
@@ -51,6 +56,11 @@ class Paths(Struct, frozen=True):
     def commands(self) -> Path:
         """Commands of the person's own: Markdown files."""
         return self.config / "commands"
+
+    @property
+    def skills(self) -> Path:
+        """Skills of the person's own, a folder for each."""
+        return self.config / "skills"
 
     @property
     def profiles(self) -> Path:
@@ -88,3 +98,11 @@ def find(environ: Mapping[str, str]) -> Paths:
 
     places = platformdirs.PlatformDirs("marvin", appauthor=False)
     return Paths(places.user_config_path, places.user_data_path, places.user_state_path, places.user_cache_path)
+
+
+def instructions(paths: Paths, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """The folders with a person's own instructions: ours, and that of Marvin's ancestor, ``~/.marvin/instructions``
+    (beneath ``MARVIN_HOME`` when it is set). In each, the file for ``/home/me/shop`` is ``home/me/shop.md``."""
+    earlier = environ.get("MARVIN_HOME") or (f"{environ['HOME']}/.marvin" if environ.get("HOME") else None)
+    ours = paths.config / "instructions"
+    return (ours, Path(earlier).expanduser() / "instructions") if earlier else (ours,)

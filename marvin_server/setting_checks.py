@@ -52,6 +52,18 @@ def count(value: object) -> int:
     raise ValueError("needs a whole number of at least 1")
 
 
+def map_tokens(value: object) -> int:
+    """Tokens: those of ``auto``, or none for ``off``, which YAML reads as False."""
+    if value in ("off", False):
+        return 0
+    if value == "auto":
+        return 1_000
+    try:
+        return count(value)
+    except ValueError:
+        raise ValueError("needs off, auto or a number of tokens") from None
+
+
 def amount(value: object) -> float:
     try:
         number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0.0
@@ -60,6 +72,13 @@ def amount(value: object) -> float:
     if 0 < number < float("inf"):
         return number
     raise ValueError("needs a number above 0")
+
+
+def budget(value: object) -> Mapping[str, float]:
+    caps = cast("dict[object, object]", value) if isinstance(value, dict) else {None: None}
+    if not caps.keys() <= {"session", "day", "month"}:
+        raise ValueError("needs USD for session, day or month, such as {day: 5, month: 50}")
+    return {str(span): amount(usd) for span, usd in caps.items()}
 
 
 def price(value: object) -> float:

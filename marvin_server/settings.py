@@ -18,6 +18,7 @@ Approve = Literal["all", "rules", "none"]
 Sandbox = Literal["auto", "on", "off"]
 Mode = Literal["plan", "review", "auto", "full"]
 Effort = Literal["none", "low", "medium", "high"]
+Span = Literal["session", "day", "month"]
 
 _SECRET_NAME = re.compile(
     r"(^|_)((SECRETS?|PASSPHRASE|CREDENTIALS?|AUTH|WEBHOOKS?)(_|$)|(API)?(KEYS?|TOKENS?|COOKIE|PAT)$)"
@@ -37,7 +38,11 @@ class Settings:
     toolsets that are on from the start. ``record`` is the file to which exchanges with vendors are added, and ``trust``
     lets a project's own files count without a question; only flags set them. ``checks`` maps file name patterns to the
     commands that check such files; ``web_allow`` names hosts that the web tools may read wherever they are.
-    ``models`` goes by the models' whole names. ``environ`` is the environment as it was at the start.
+    ``titles`` lets a model name a session after its first answer.
+    ``small_model`` writes summaries and titles, in the place of the model that answers; with ``history_backups`` what a
+    summary replaces is written beneath ``.marvin/`` of the workspace, too. ``repo_map`` is how many tokens of the map
+    of the workspace go with a prompt. ``models`` goes by the models' whole names. ``environ`` is the environment as it
+    was at the start.
     """
 
     paths: Paths
@@ -58,6 +63,7 @@ class Settings:
     permissions: tuple[PermissionEntry, ...] = ()
     max_rounds: int | None = None
     max_cost: float | None = None
+    budget: Mapping[Span, float] = field(default_factory=dict[Span, float])
     request_timeout: float | None = None
     stall_timeout: float = 60.0
     thinking: Effort | None = None
@@ -67,7 +73,17 @@ class Settings:
     trust: bool = False
     checks: Mapping[str, str] = field(default_factory=dict[str, str])
     web_allow: tuple[str, ...] = ()
+    small_model: str | None = None
+    titles: bool = True
+    history_backups: bool = True
+    repo_map: int = 0
     warnings: tuple[str, ...] = ()
+
+    @property
+    def caps(self) -> Mapping[Span, float]:
+        """The most USD that may be spent in a session, a day and a month, where there is a limit: ``budget``, and
+        ``max_cost``, which beats it in a session."""
+        return self.budget if self.max_cost is None else {**self.budget, "session": self.max_cost}
 
     def secrets(self) -> tuple[str, ...]:
         """The values of the environment that must never be shown."""

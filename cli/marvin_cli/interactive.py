@@ -96,7 +96,7 @@ async def _talk(view: "View", asked: Request, person: "Person", source: "Complet
     topic = (settings.ntfy_server, asked.topic) if asked.topic else None
     notification = Notification(lambda: person.preferences, settings.environ, topic)
     is_repository = any((folder / ".git").exists() for folder in (asked.directory, *asked.directory.parents))
-    conversation = Conversation(settings, asked.directory, person.about, coding=is_repository)
+    conversation = Conversation(settings, asked.directory, coding=is_repository)
     stops: list[str] = []
 
     def finished(event: "TurnFinished", answer: str, seconds: float) -> None:
@@ -120,7 +120,7 @@ def _with_earlier_profiles(asked: Request, arguments: argparse.Namespace) -> tup
     folder = taking_over.due(settings.paths, settings.environ)
     if folder is None:
         return asked, []
-    from marvin_server.session import chat_log
+    from marvin_server.session import chat_log, earlier_usage
 
     lines: list[str] = []
     for taken in taking_over.take_over(settings.paths, folder):
@@ -130,8 +130,13 @@ def _with_earlier_profiles(asked: Request, arguments: argparse.Namespace) -> tup
                 chat_log.take_in(settings.paths.database(taken.profile), taken.chat_log, settings.environ["HOME"])
             except MarvinError as error:
                 lines.append(str(error))
+    name = profile.last(settings.paths) or profile.DEFAULT
+    if (usage := folder / "usage.json").is_file():
+        try:
+            earlier_usage.take_in(settings.paths.database(name), usage)
+        except MarvinError as error:
+            lines.append(str(error))
     taking_over.finish(settings.paths)
     if arguments.profile is None and settings.profile == profile.DEFAULT:
-        name = profile.last(settings.paths) or profile.DEFAULT
         asked = structs.replace(asked, settings=replace(settings, profile=name))
     return asked, lines

@@ -6,7 +6,21 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-SUBCOMMANDS = ("completion", "doctor", "login", "lsp", "models", "path", "redo", "sessions", "tools", "trust", "undo")
+SUBCOMMANDS = (
+    "completion",
+    "context",
+    "doctor",
+    "login",
+    "lsp",
+    "models",
+    "path",
+    "redo",
+    "sessions",
+    "tools",
+    "trust",
+    "undo",
+    "usage",
+)
 NO_COST = 'MARVIN_COST:{"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}'
 _CANCELLED, _CLOSED_PIPE = 130, 141
 

@@ -37,7 +37,6 @@ _EXIT_CODES = {"completed": 0, "failed": 1, "denied": 3, "budget": 4, "round_lim
 _USAGE, _CLOSED_PIPE = 2, 141
 _SHOWN_WITH_THOUGHTS = ("text", "final")
 _WHY = {
-    "budget": "the cost limit is reached; --max-cost allows more, and --continue goes on",
     "round_limit": "the limit of rounds is reached; --max-rounds allows more, and --continue goes on",
     "denied": "stopped, since a permission was denied",
 }

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -38,14 +38,23 @@ class _Job(Struct, frozen=True):
 class CallRunner:
     """Runs the calls of one turn through ``gate``, which asks where that is the rule.
 
-    ``redact`` blots the person's secrets out of what tools say.
+    ``redact`` blots the person's secrets out of what tools say; ``admit`` gives what of it the conversation has room
+    for.
     """
 
-    def __init__(self, registry: Registry, context: ToolContext, gate: Gate, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        context: ToolContext,
+        gate: Gate,
+        redact: Callable[[str], str],
+        admit: Callable[[ToolCall, ToolOutput], Awaitable[ToolOutput]],
+    ) -> None:
         self._registry = registry
         self._context = context
         self._gate = gate
         self._redact = redact
+        self._admit = admit
         self._repeats = Repeats()
 
     @property
@@ -120,8 +129,10 @@ class CallRunner:
             nonlocal output
             output = ToolOutput(_NOT_FINISHED, "cancelled")
 
+        made: ToolOutput | None = None
         try:
-            output = await self._output(prepared, call, emit, begins) if repeated is None else repeated
+            made = output = await self._output(prepared, call, emit, begins) if repeated is None else repeated
+            output = await self._admit(call, replace(made, text=self._redact(made.text)))
         finally:
             text = self._redact(output.text)
             details = {k: self._redact(v) if isinstance(v, str) else v for k, v in output.details.items()}
@@ -129,7 +140,7 @@ class CallRunner:
             duration = round((time.monotonic() - started) * 1000)
             emit(ToolFinished(call.id, call.name, output.status, duration, text, output.exit_code, details))
         if repeated is None:
-            self._repeats.add(call, output)
+            self._repeats.add(call, made)
 
     def _located(self, paths: Sequence[str]) -> tuple[str, ...]:
         """``paths`` relative to the root; without those that lead out of it, which the tool itself will refuse."""

@@ -11,7 +11,14 @@ _NO_TOOLS = "\n\nNo tools are available to you: answer with what you know, and s
 
 
 class Abilities(Protocol):
-    """What a model can take; None where that is not known, and then it is tried."""
+    """What a model can take; None where that is not known, and then it is tried. ``context`` is how many tokens it
+    reads, ``output`` how many of them an answer may be."""
+
+    @property
+    def context(self) -> int | None: ...
+
+    @property
+    def output(self) -> int | None: ...
 
     @property
     def tools(self) -> bool | None: ...

@@ -9,10 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from marvin_server.agent.calls import CallRunner, unanswered
+from marvin_server.agent.compactor import Compactor, applied
 from marvin_server.agent.fitting import Abilities, fitted
-from marvin_server.agent.recovery import Recovery
-from marvin_server.errors import Interrupted, ProviderError
+from marvin_server.agent.prompt import Prompt
+from marvin_server.agent.recovery import Recovery, Step
+from marvin_server.errors import ContextOverflow, Interrupted, ProviderError
 from marvin_server.events import (
+    Compacted,
     Event,
     Failure,
     MessageDelta,
@@ -28,6 +31,7 @@ from marvin_server.messages import Charge, Message, Part, Text, Thinking, ToolCa
 from marvin_server.providers.base import ModelRequest, Provider
 from marvin_server.settings import Effort
 
+_AT_ONCE = Step(0.0, "")
 _ANSWER_NOW = "\n\nThe limit of rounds is reached. Call no more tools: answer now with what you know."
 
 
@@ -39,7 +43,7 @@ class Inputs(Struct, frozen=True):
     final answer must match, where that is asked; ``effort`` is how much the model shall think.
     """
 
-    system: Callable[[], str]
+    system: Callable[[], Prompt]
     tools: Callable[[], Sequence[ToolSpec]]
     steering: Callable[[], Sequence[Message]]
     abilities: Callable[[Provider], Awaitable[Abilities]]
@@ -48,16 +52,19 @@ class Inputs(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """``rounds`` with tools, after which one more asks for an answer; ``spent`` says when no more may be spent."""
+    """``rounds`` with tools, after which one more asks for an answer. ``spent`` says in a line why no more may be
+    spent, None while more may; ``nearly_spent`` gives lines about that, each once."""
 
     rounds: int
-    spent: Callable[[], bool]
+    spent: Callable[[], str | None]
+    nearly_spent: Callable[[], Sequence[str]]
 
 
 class Agent:
     """Answers one turn with one provider.
 
-    ``account`` books the tokens of a finished message that a provider has given, and says what they cost.
+    ``account`` books the tokens of a finished message that a provider has given, and says what they cost; ``compactor``
+    makes the conversation smaller where it is too long for the model.
     """
 
     def __init__(
@@ -67,12 +74,15 @@ class Agent:
         inputs: Inputs,
         limits: Limits,
         account: Callable[[Provider, Message], Awaitable[Charge]],
+        *,
+        compactor: Compactor,
     ) -> None:
         self._recovery = recovery
         self._runner = runner
         self._inputs = inputs
         self._limits = limits
         self._account = account
+        self._compactor = compactor
         self._partial = _Partial()
         self._toolless: set[str] = set()
         self._stop: Stop | None = None
@@ -93,6 +103,8 @@ class Agent:
                 async for event in rounds:
                     if isinstance(event, MessageFinished):
                         messages.append(event.message)
+                    elif isinstance(event, Compacted):
+                        messages[:] = applied(messages, event)
                     yield event
         except asyncio.CancelledError:
             self._stop = "cancelled"
@@ -115,9 +127,12 @@ class Agent:
             number += 1
             for message in self._inputs.steering():
                 yield MessageFinished(message)
-            if self._limits.spent():
+            if why := self._limits.spent():
+                yield Notice("warning", why)
                 self._stop = "budget"
                 return
+            for line in self._limits.nearly_spent():
+                yield Notice("warning", line)
             yield RoundStarted(number)
             is_last = number > self._limits.rounds
             async with aclosing(self._last_round(messages) if is_last else self._round(messages)) as events:
@@ -135,8 +150,9 @@ class Agent:
         if not calls:
             self._stop = "completed"
             return
-        if self._limits.spent():
+        if why := self._limits.spent():
             yield MessageFinished(unanswered(calls, "Not run: the cost limit is reached."))
+            yield Notice("warning", why)
             self._stop = "budget"
             return
         async with aclosing(self._runner.run_all(calls)) as events:
@@ -147,7 +163,8 @@ class Agent:
 
     async def _last_round(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
         """Ask for an answer without tools; a model that calls some all the same is not heard."""
-        request = self._request(messages, self._inputs.system() + _ANSWER_NOW, ())
+        system = self._inputs.system()
+        request = self._request(messages, replace(system, text=system.text + _ANSWER_NOW), ())
         async with aclosing(self._ask(request)) as events:
             async for event in events:
                 if not isinstance(event, MessageFinished):
@@ -156,34 +173,64 @@ class Agent:
                     yield MessageFinished(replace(event.message, parts=answer, finish="stop"))
         self._stop = "round_limit"
 
-    def _request(self, messages: Sequence[Message], system: str, tools: Sequence[ToolSpec]) -> ModelRequest:
-        return ModelRequest(system, tuple(messages), tools, self._inputs.schema, self._inputs.effort)
+    def _request(self, messages: Sequence[Message], system: Prompt, tools: Sequence[ToolSpec]) -> ModelRequest:
+        schema, effort = self._inputs.schema, self._inputs.effort
+        return ModelRequest(system.text, tuple(messages), tools, schema, effort, system.stable)
 
     async def _ask(self, request: ModelRequest) -> AsyncGenerator[Event]:
         """One model request and what it cost, asked again as often as the recovery says.
 
-        Text that was shown before a failure stays, as an interrupted message; the next try does not get to see it.
+        Text that was shown before a failure stays, as an interrupted message; the next try does not get to see it. A
+        history that is too long is made smaller first, and when a vendor says so, whose models read no more.
         """
+        too_long: ContextOverflow | None = None
         while True:
             provider = self._recovery.provider
             abilities = await self._inputs.abilities(provider)
-            if request.tools and abilities.tools is False and provider.model not in self._toolless:
-                self._toolless.add(provider.model)
-                yield Notice("warning", f"{provider.model} takes no tools: it can look nothing up and change nothing")
+            if request.tools and abilities.tools is False and (notice := self._without_tools(provider.model)):
+                yield notice
+            why = self._compactor.due(request, provider.model, abilities)
+            if why:
+                yield Notice("note", self._compactor.announcement(why, provider.model))
+                if compacted := await self._compactor.compact(request.history, why):
+                    yield compacted
+                    yield Notice("note", compacted.line)
+                    request, too_long = replace(request, history=tuple(applied(request.history, compacted))), None
+                    continue
+            if too_long:
+                raise too_long
             try:
                 async with aclosing(self._answer(fitted(request, abilities, provider.model), provider)) as events:
                     async for event in events:
                         yield event
             except ProviderError as error:
-                step = await self._recovery.after(error)
-                if step is None:
-                    raise
+                step, too_long = await self._after(error)
             else:
                 return
             if interrupted := self._partial.take(provider):
                 yield MessageFinished(interrupted)
-            yield Notice("warning", step.text)
+            if step.text:
+                yield Notice("warning", step.text)
             await asyncio.sleep(step.seconds)
+
+    async def _after(self, error: ProviderError) -> tuple[Step, ContextOverflow | None]:
+        """How to go on after ``error``; with one that is given back, only with a smaller history. Raises what ends the
+        turn."""
+        try:
+            step = await self._recovery.after(error)
+        except ContextOverflow as refused:
+            self._compactor.overflowed()
+            return _AT_ONCE, refused
+        if step is None:
+            raise error
+        return step, None
+
+    def _without_tools(self, model: str) -> Notice | None:
+        """What to say, once, of a model that takes none."""
+        if model in self._toolless:
+            return None
+        self._toolless.add(model)
+        return Notice("warning", f"{model} takes no tools: it can look nothing up and change nothing")
 
     async def _answer(self, request: ModelRequest, provider: Provider) -> AsyncGenerator[Event]:
         message: Message | None = None
@@ -202,6 +249,7 @@ class Agent:
         if message.finish == "length":
             yield Notice("warning", "the answer was cut at the model's output limit")
         charge = await self._account(provider, message)
+        self._compactor.budget.answered(message)
         self._usage += (message.usage or Usage()).plausible
         self._cost = None if charge.cost is None or self._cost is None else self._cost + charge.cost
         if charge.saved is not None:

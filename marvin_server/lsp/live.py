@@ -62,6 +62,7 @@ class LiveSession:
         from pathlib import Path
 
         from marvin_server.providers import selection
+        from marvin_server.session import titles
         from marvin_server.session.opening import open_session
 
         if self.opened is not None:
@@ -79,7 +80,10 @@ class LiveSession:
             can_review=can_review,
         )
         self.feed = Feed(self.id, opened.session.subscribe(), outlet, silent, on_turn)
-        self._tasks = [asyncio.create_task(each) for each in (self.feed.run(), choice.provider.connect())]
+        running = [self.feed.run(), choice.provider.connect()]
+        if not self.ephemeral:
+            running.append(titles.follow(opened, store, self.settings))
+        self._tasks = [asyncio.create_task(each) for each in running]
         return opened.warnings
 
     def go_on_with(self, settings: Settings, choice: "Choice | None") -> None:

@@ -21,7 +21,7 @@ from marvin_server.sanitise import one_line, printable
 _ERROR, _WARNING, _INFO = 1, 2, 3
 _ENDS = {
     "round_limit": "it needed more rounds than it may have: set max_rounds in config.yaml, or ask for less",
-    "budget": "the cost limit is reached: raise max_cost in config.yaml",
+    "budget": "a cost limit is reached: the log says which, and `marvin usage` what was spent",
     "denied": "you asked to stop",
 }
 _log = logging.getLogger("marvin.lsp")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from marvin_server.protocol import catalog, config, jobs, patches, permissions, sessions, status, turns
+from marvin_server.protocol import catalog, config, jobs, patches, permissions, prompt, sessions, status, turns
 from marvin_server.protocol.base import Done, NoParams
 
 Direction = Literal["toServer", "toClient"]
@@ -41,6 +41,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "marvin/session/fork": _to_server(sessions.SessionForkParams, sessions.SessionResult),
         "marvin/session/update": _to_server(sessions.SessionUpdateParams, sessions.SessionResult),
         "marvin/session/delete": _to_server(sessions.SessionDeleteParams, Done),
+        "marvin/session/compact": _to_server(sessions.SessionCompactParams, sessions.SessionCompactResult),
         "marvin/session/changed": _to_client(sessions.SessionChangedParams),
         "marvin/session/deleted": _to_client(sessions.SessionDeletedParams),
         "marvin/turn/start": _to_server(turns.TurnStartParams, turns.TurnStartResult),
@@ -53,6 +54,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "marvin/document/save": _to_client(patches.DocumentSaveParams, patches.DocumentSaveResult),
         "marvin/config/get": _to_server(config.ConfigGetParams, config.ConfigResult),
         "marvin/config/set": _to_server(config.ConfigSetParams, config.ConfigResult),
+        "marvin/context/get": _to_server(prompt.ContextGetParams, prompt.ContextResult),
+        "marvin/context/set": _to_server(prompt.ContextSetParams, prompt.ContextResult),
         "marvin/models/list": _to_server(catalog.ModelsListParams, catalog.ModelsListResult),
         "marvin/command/list": _to_server(catalog.CommandListParams, catalog.CommandListResult),
         "marvin/complete": _to_server(catalog.CompleteParams, catalog.CompleteResult),

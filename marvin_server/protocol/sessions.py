@@ -1,6 +1,6 @@
 """``marvin/session/…``: begin, find, load, change and delete sessions."""
 
-from marvin_server.events import Patch, Permission
+from marvin_server.events import Compacted, Patch, Permission
 from marvin_server.messages import Message
 from marvin_server.protocol.base import FromClient, FromServer
 from marvin_server.protocol.items import AnyItem
@@ -128,6 +128,24 @@ class SessionDeletedParams(FromServer, frozen=True):
     """Another process has deleted a session that this client has begun or loaded."""
 
     session_id: str
+
+
+class SessionCompactParams(FromClient, frozen=True):
+    """Have a summary stand for the older part of what was said. With ``preview`` nothing changes, and the same without
+    it carries out what that has shown. ``focus`` is what the summary has to keep in view."""
+
+    session_id: str
+    preview: bool = False
+    focus: str = ""
+
+
+class SessionCompactResult(FromServer, frozen=True):
+    """``topics`` are the prompts that go out of view, a short line each; ``diff`` is unified: what goes, each message
+    cut short, and the summary that comes in its place."""
+
+    compaction: Compacted
+    topics: tuple[str, ...]
+    diff: str
 
 
 class SessionChangedParams(FromServer, frozen=True):

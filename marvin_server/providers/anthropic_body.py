@@ -33,7 +33,7 @@ def encode(
     Signed thoughts that ``provider`` left in ``Message.vendor`` go back while all that came before them is the same,
     which is what their signatures vouch for. The quirk ``no_json_schema`` leaves out what the vendor refuses.
     """
-    system, tools = _system(request.system), _tools(request)
+    system, tools = _system(request), _tools(request)
     history, fingerprint = turns(request.history, provider=provider, before=[model, request.system, tools])
     body: Item = {"model": model, "max_tokens": max_output, "messages": history, "stream": True}
     if tools:
@@ -59,11 +59,11 @@ def encode(
     return dump(body), fingerprint
 
 
-def _system(text: str) -> list[Item]:
-    """The system prompt: what stays the same, up to a cache breakpoint that covers the tools too; its last paragraph,
-    which changes."""
-    stable, gap, changing = text.rpartition("\n\n")
-    blocks = [_text(stable) | _CACHED, _text(gap + changing)] if stable.strip() else [_text(text) | _CACHED]
+def _system(request: ModelRequest) -> list[Item]:
+    """The system prompt: what stays the same, up to a cache breakpoint that covers the tools too, and what changes."""
+    end = len(request.system) if request.stable is None else request.stable
+    stable, changing = request.system[:end], request.system[end:]
+    blocks = [_text(stable) | _CACHED, _text(changing)]
     return [block for block in blocks if block["text"].strip()]
 
 

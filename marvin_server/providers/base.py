@@ -16,7 +16,8 @@ class ModelRequest(Struct, frozen=True):
     """One round's question: the system prompt, the whole history, and the tools that may be called.
 
     With ``output_schema`` (a JSON Schema) the provider asks its vendor for that shape where the vendor can. ``effort``
-    is how much the model shall think, where it can; None leaves that to the vendor.
+    is how much the model shall think, where it can; None leaves that to the vendor. ``stable`` is how many characters
+    of ``system``, from its start, the next request will mostly begin with, too; None: all of them.
     """
 
     system: str
@@ -24,6 +25,7 @@ class ModelRequest(Struct, frozen=True):
     tools: Sequence[ToolSpec]
     output_schema: Mapping[str, Any] | None = None
     effort: Effort | None = None
+    stable: int | None = None
 
 
 class Provider(Protocol):

@@ -1,6 +1,7 @@
 """What a front-end reads of stored sessions, page by page, and what it changes of them as a whole."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from msgspec import Struct, structs
 
@@ -65,13 +66,13 @@ class Catalogue:
         if before and not self._leads_to_head(session_id, before):
             raise StoreError(f"the session has no entry {before!r}: load it without `before`")
         rows = self._db.rows(
-            """WITH RECURSIVE path (id, parent_id, depth) AS (
-                SELECT id, parent_id, 0 FROM entries WHERE id = ?
+            """WITH RECURSIVE path (id, parent_id, depth, steps) AS (
+                SELECT id, parent_id, iif(kind = 'message', 0, -1), 0 FROM entries WHERE id = ?
                 UNION ALL
-                SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id
-                WHERE depth < ?)
+                SELECT entries.id, entries.parent_id, depth + (kind = 'message'), steps + 1
+                FROM entries JOIN path ON entries.id = path.parent_id WHERE depth < ?)
             SELECT at, path.parent_id, body, iif(session_id = ?, turn_id, NULL) FROM path JOIN entries USING (id)
-            WHERE kind = 'message' AND depth >= ? ORDER BY depth DESC""",
+            WHERE kind = 'message' AND depth >= ? ORDER BY steps DESC""",
             entry_id,
             # The two more are what the oldest may answer, and an answer that this may follow.
             limit + (2 if before else 1),
@@ -82,6 +83,8 @@ class Catalogue:
             entries = [Entry(at, parent_id, transcript.decode(body), turn_id) for at, parent_id, body, turn_id in rows]
         except ValueError as error:
             raise StoreError(f"session {session_id} has a message that this Marvin cannot read: {error}") from error
+        # A summary may be on the way between two messages.
+        entries[1:] = [structs.replace(entry, parent_id=before.message.id) for before, entry in pairwise(entries)]
         callers = {entry.message.id: entry.parent_id for entry in entries if entry.message.role == "tool"}
         first = max(0, len(entries) - limit)
         first -= bool(first and entries[first].message.role == "tool")
@@ -148,9 +151,13 @@ class Catalogue:
         with self._db.transaction() as database:
             database.execute(
                 """INSERT INTO sessions
-                (id, title, cwd, provider, model, created_at, updated_at, head, parent_id, keeper)
-                SELECT ?, title, cwd, provider, model, ?, ?, ?, id, ? FROM sessions WHERE id = ?""",
+                (id, title, cwd, provider, model, created_at, updated_at, head, parent_id, keeper, is_chat)
+                SELECT ?, title, cwd, provider, model, ?, ?, ?, id, ?, is_chat FROM sessions WHERE id = ?""",
                 (fork_id, now, now, entry_id, keeper, session_id),
+            )
+            database.execute(
+                "INSERT INTO context_choices SELECT ?, choice, name FROM context_choices WHERE session_id = ?",
+                (fork_id, session_id),
             )
         return fork_id
 
@@ -170,12 +177,46 @@ class Catalogue:
         """Give the session a title."""
         self._change("UPDATE sessions SET title = ? WHERE id = ?", title(text), session_id)
 
+    def name(self, session_id: str, text: str, instead_of: str) -> bool:
+        """Give the session a title in the place of one that nobody has chosen; False where it has another by now."""
+        with self._db.transaction() as database:
+            changed = database.execute(
+                "UPDATE sessions SET title = ? WHERE id = ? AND title = ?", (title(text), session_id, instead_of)
+            )
+            return changed.rowcount > 0
+
+    def is_chat(self, session_id: str) -> bool:
+        """Whether all of the session was held outside coding mode."""
+        return bool(self._db.rows("SELECT 1 FROM sessions WHERE id = ? AND is_chat", session_id))
+
+    def keep_in_place(self, session_id: str) -> None:
+        """Coding mode is on in the session: what is said in it is recalled nowhere else from now on."""
+        self._change("UPDATE sessions SET is_chat = ? WHERE id = ?", 0, session_id)
+
+    def recalled(self, session_id: str, limit: int) -> list[Message]:
+        """What was said last, by a person or a model, before the session began, in others outside coding mode; the
+        latest first. What the session shares with the one that it was forked from is not in it."""
+        rows = self._db.rows(
+            """SELECT body FROM entries WHERE kind = 'message' AND session_id IN (
+                SELECT id FROM sessions WHERE is_chat AND keeper IS NULL AND id != ?1
+                AND id IS NOT (SELECT parent_id FROM sessions WHERE id = ?1))
+            AND at < (SELECT created_at FROM sessions WHERE id = ?1)
+            AND EXISTS (SELECT 1 FROM entry_text WHERE rowid = seq) ORDER BY at DESC, seq DESC LIMIT ?2""",
+            session_id,
+            limit,
+        )
+        try:
+            return [transcript.decode(body) for (body,) in rows]
+        except ValueError as error:
+            raise StoreError(f"an earlier session has a message that this Marvin cannot read: {error}") from error
+
     def archive(self, session_id: str, *, archived: bool) -> None:
         """Leave the session out of lists, or take it in again."""
         self._change("UPDATE sessions SET archived = ? WHERE id = ?", archived, session_id)
 
     def delete(self, session_id: str) -> None:
-        """Remove the session with all that is known of it. Sessions that came from it stay, with what they share."""
+        """Remove the session with all that is known of it but what it has cost. Sessions that came from it stay, with
+        what they share."""
         with self._db.transaction() as database:
             database.execute(_HAND_OVER, {"session": session_id})
             database.execute(
@@ -185,11 +226,12 @@ class Catalogue:
             for statement in (
                 "UPDATE sessions SET head = NULL WHERE id = ?",
                 "DELETE FROM entry_text WHERE rowid IN (SELECT seq FROM entries WHERE session_id = ?)",
-                "DELETE FROM usage WHERE session_id = ?",
+                "UPDATE usage SET session_id = NULL WHERE session_id = ?",
                 "DELETE FROM checkpoints WHERE session_id = ?",
                 "DELETE FROM patches WHERE session_id = ?",
                 "DELETE FROM questions WHERE session_id = ?",
                 "DELETE FROM drafts WHERE session_id = ?",
+                "DELETE FROM context_choices WHERE session_id = ?",
                 "DELETE FROM entries WHERE session_id = ?",
                 "DELETE FROM sessions WHERE id = ?",
             ):

@@ -46,7 +46,8 @@ def _store(store: Database, digest: str, entries: list[tuple[str, Message]], cwd
         if database.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
             return
         database.execute(
-            "INSERT INTO sessions (id, title, cwd, provider, model, created_at, updated_at) VALUES (?,?,?,'','',?,?)",
+            """INSERT INTO sessions (id, title, cwd, provider, model, created_at, updated_at, is_chat)
+            VALUES (?, ?, ?, '', '', ?, ?, 1)""",
             (session_id, "Chat log of local-finder", storable(cwd), first, last),
         )
         parent: str | None = None

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from marvin_server.errors import UsageError
+from marvin_server.session import compact_command, context_command
 from marvin_server.session.options import Option
 from marvin_server.session.session import Session
-from marvin_server.session.usage import Tally
 from marvin_server.workspace.names import printable
+
+if TYPE_CHECKING:
+    from marvin_server.session.opening import OpenSession
 
 _TYPED = re.compile(r"\s*/([a-z]+)(?:\s+(.*?))?\s*", re.DOTALL)
 
@@ -29,9 +32,11 @@ COMMANDS = (
     Command("model", "Show the model that answers, or go on with another one", "[NAME]"),
     Command("provider", "Show who answers, or go on with another provider", "[NAME]"),
     Command("thinking", "Show how much the model thinks, or change it", "[default|none|low|medium|high]"),
+    Command("context", "Show what is sent with each prompt and what it costs, or change it", context_command.ARGUMENT),
+    Command("compact", "Have a summary stand for what was said before", compact_command.ARGUMENT),
     Command("undo", "Take back what the latest turn has changed in files"),
     Command("redo", "Bring back what was taken back"),
-    Command("usage", "Show the tokens and the money that this session has used"),
+    Command("usage", "Show the tokens and the money that this session, and all of them, have used"),
 )
 
 
@@ -48,6 +53,9 @@ class Desk(Protocol):
     @property
     def session(self) -> Session: ...
 
+    @property
+    def opened(self) -> "OpenSession": ...
+
     async def options(self) -> Sequence[Option]:
         """What may be changed of the session."""
         ...
@@ -56,8 +64,8 @@ class Desk(Protocol):
         """Give an option another value. Raises ``MarvinError``, with nothing changed."""
         ...
 
-    def tally(self) -> Tally:
-        """All that the session has used."""
+    def usage(self) -> str:
+        """What the session has used and all of them, see ``Spending.report``."""
         ...
 
 
@@ -77,7 +85,11 @@ async def run(typed: Typed, desk: Desk) -> Sequence[str]:
         case "help":
             return [f"/{each.name} {each.argument or ''}".rstrip() + f": {each.description}" for each in COMMANDS]
         case "usage":
-            return desk.tally().report().splitlines()
+            return desk.usage().splitlines()
+        case "context":
+            return await context_command.run(desk.opened, typed.argument)
+        case "compact":
+            return await compact_command.run(desk.session, typed.argument)
         case "undo" | "redo":
             return await _take_back(name, desk.session)
         case _:

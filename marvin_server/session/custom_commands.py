@@ -15,13 +15,12 @@ from msgspec.structs import replace
 
 from marvin_server.errors import UsageError
 from marvin_server.sanitise import one_line
-from marvin_server.session import project
+from marvin_server.session import front_matter, project
 from marvin_server.session.project import Project
 from marvin_server.workspace.confine import Root
 
 FOLDER = ".marvin/commands"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _PLACE = re.compile(r"\$(ARGUMENTS|[1-9])")
 _LARGEST = 100_000
 
@@ -95,11 +94,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _command(name: str, text: str, of: Project | None = None) -> CustomCommand:
-    text = text.replace("\r\n", "\n")
-    front = _FRONT_MATTER.match(text)
-    fields = [line.partition(":") for line in front[1].splitlines()] if front else []
-    values = {key.strip(): one_line(value.strip().strip("\"'"), 200) for key, _, value in fields}
-    body = text[front.end() :] if front else text
+    values, body = front_matter.read(text, 200)
     takes = values.get("arguments") or ("[ARGUMENTS]" if _PLACE.search(body) else None)
     description = values.get("description") or one_line(body.strip().partition("\n")[0], 80)
     return CustomCommand(name, description, takes, body.strip(), of)

@@ -3,10 +3,14 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from marvin_server.agent.compactor import applied
+from marvin_server.errors import UsageError
+from marvin_server.events import Compacted
 from marvin_server.messages import Message
 from marvin_server.session.transcript import answered, size
 
 if TYPE_CHECKING:
+    from marvin_server.session.compactions import Kept
     from marvin_server.session.store import Store
 
 # Up to this many characters a message is on disk within 15 ms; 5,000,000 take 100 ms and more.
@@ -25,6 +29,7 @@ class History:
         # What leads to the entry ``_head``; None is to be read from the store.
         self._messages: list[Message] | None = []
         self._head: str | None = None
+        self._held: Kept | None = None
         self._begun = 0
         self._turn_id: str | None = None
 
@@ -87,6 +92,35 @@ class History:
         if cancelled and task is not None:
             task.cancel()
 
+    def compact(self, compaction: Compacted) -> list[Message]:
+        """Have the summary stand for what was said before, and give the messages that are out of view by that."""
+        from marvin_server.session.compactions import Kept
+
+        kept = Kept(compaction, self._held.compaction.id if self._held else None)
+        self._store.compactions.add(self._id, kept, self._head, self._turn_id)
+        before = self._messages or []
+        self._messages = applied(before, compaction)
+        self._head, self._held, self._begun = compaction.id, kept, 0
+        return before[: len(before) + 1 - len(self._messages)]
+
+    async def compacted_before(self) -> "tuple[Kept | None, list[Message]]":
+        """What held before the latest summary, and the messages that were in view by that. Raises ``UsageError`` where
+        there is no summary."""
+        await self.messages()
+        held = self._held
+        if held is None or held.compaction.message is None:
+            raise UsageError("there is no summary that could be taken back")
+        return await asyncio.to_thread(self._read_before, held)
+
+    def take_back(self, compaction: Compacted, before: "Kept | None", messages: list[Message]) -> None:
+        """Let hold what ``compacted_before`` gave; ``compaction`` says so."""
+        from marvin_server.session.compactions import Kept
+
+        kept = Kept(compaction, before.before if before else None)
+        self._store.compactions.add(self._id, kept, self._head, self._turn_id)
+        self._messages = messages
+        self._head, self._held, self._begun = compaction.id, kept, 0
+
     def _added(self, message: Message) -> None:
         self._head = message.id
         if self._messages is not None:
@@ -94,8 +128,22 @@ class History:
 
     def _read(self) -> list[Message]:
         with self._store.beside() as store:
-            return store.history(self._id, self._head)
+            self._held = store.compactions.holding(self._head)
+            return _in_view(store, self._id, self._head, self._held)
+
+    def _read_before(self, held: "Kept") -> "tuple[Kept | None, list[Message]]":
+        with self._store.beside() as store:
+            before = store.compactions.find(held.before) if held.before else None
+            return before, _in_view(store, self._id, self._head, before)
 
     def _write(self, message: Message) -> None:
         with self._store.beside() as store:
             store.append(self._id, message, self._head, turn_id=self._turn_id)
+
+
+def _in_view(store: "Store", session_id: str, head: str | None, held: "Kept | None") -> list[Message]:
+    """The messages on the way to ``head`` as they are sent where ``held`` holds."""
+    if held is None:
+        return store.history(session_id, head)
+    messages = store.history(session_id, head, held.first)
+    return [*filter(None, [held.compaction.message]), *messages]

@@ -16,12 +16,14 @@ from marvin_server.settings import Settings
 
 
 class ModelFacts(Struct, frozen=True):
-    """``context`` is in tokens. ``tools``, ``images`` and ``thinking`` say whether the model can; None: unknown."""
+    """``context`` and, of that, the longest ``output`` are in tokens. ``tools``, ``images`` and ``thinking`` say
+    whether the model can; None: unknown."""
 
     context: int | None = None
     tools: bool | None = None
     images: bool | None = None
     thinking: bool | None = None
+    output: int | None = None
 
 
 def facts(settings: Settings, terms: Terms, model: str) -> ModelFacts:
@@ -38,7 +40,8 @@ def facts(settings: Settings, terms: Terms, model: str) -> ModelFacts:
         return getattr(known, ability) if listed is None else ability in listed
 
     size = terms.vendor.contexts.get(model) if terms.vendor else None
-    return ModelFacts(said.context or size or known.context, can("tools"), can("images"), can("thinking"))
+    output = of_model(terms.vendor.max_output, model) if terms.vendor else None
+    return ModelFacts(said.context or size or known.context, can("tools"), can("images"), can("thinking"), output)
 
 
 def charge(settings: Settings, terms: Terms, usage: Usage, answered: str, asked: str) -> Charge:
@@ -58,9 +61,11 @@ def cost(settings: Settings, terms: Terms, model: str, usage: Usage) -> float | 
 def check_price(settings: Settings, choice: Choice) -> None:
     """Raises ``UsageError`` where there is a cost limit and the price of the choice's model is unknown."""
     model = choice.provider.model
-    if settings.max_cost is not None and cost(settings, choice, model, Usage(1, 1)) is None:
+    if settings.caps and cost(settings, choice, model, Usage(1, 1)) is None:
+        limit = "--max-cost" if settings.max_cost is not None else "the budget"
         raise UsageError(
-            f"--max-cost cannot hold: the price of {model} is unknown (the setting models in config.yaml tells it)"
+            f"{limit} cannot hold: the price of {model} is unknown; `models: {{{model}: {{input: …, output: …}}}}` in "
+            "config.yaml tells it, in USD per million tokens"
         )
 
 

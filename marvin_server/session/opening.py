@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from marvin_server.agent.admission import Admission
 from marvin_server.agent.calls import CallRunner
+from marvin_server.agent.compactor import Compactor
 from marvin_server.agent.gate import Gate
 from marvin_server.agent.judge import Judge
 from marvin_server.agent.loop import Agent, Inputs, Limits
 from marvin_server.agent.permissions import Permissions, Policy
-from marvin_server.agent.prompt import system_prompt
 from marvin_server.agent.recovery import Recovery
 from marvin_server.events import Event
 from marvin_server.providers import vendors
 from marvin_server.providers.base import Provider
 from marvin_server.providers.selection import Choice, names
 from marvin_server.sanitise import one_line
+from marvin_server.session.compacting import compactor, kept_by
+from marvin_server.session.context import Context, Sources
 from marvin_server.session.ledger import Ledger
 from marvin_server.session.session import Session
 from marvin_server.session.store import SessionRecord, Store
@@ -42,10 +45,12 @@ if TYPE_CHECKING:
     from marvin_server.session.step_recorder import StepRecorder
     from marvin_server.session.undo import Undo
     from marvin_server.workspace.editor import Editor
+    from marvin_server.workspace.repo_map.repo_map import RepoMap
 
 
 class OpenSession(Struct, frozen=True):
-    """A session with what its front-end has to know and to end: the processes that it started, and its models.
+    """A session with what its front-end has to know and to end: the processes that it started, and its models;
+    ``context`` is what the model is told before the conversation.
 
     ``go_on_with`` lets other settings hold: ``mode`` from the next tool call on, ``thinking`` from the next turn on,
     nothing else of them; and the choice, where one is given, answers from the next turn on. With mode plan, open
@@ -57,6 +62,9 @@ class OpenSession(Struct, frozen=True):
     processes: Processes
     ledger: Ledger
     registry: Registry
+    context: Context
+    toolbox: SessionToolbox
+    compactor: Compactor
     sandbox: SessionSandbox | None
     go_on_with: Callable[[Settings, Choice | None], None]
     warnings: tuple[str, ...] = ()
@@ -78,21 +86,19 @@ def open_session(
     output_schema: Mapping[str, Any] | None = None,
     editor: "Editor | None" = None,
     can_review: bool = False,
-    person: Callable[[], str] = str,
+    coding: bool = True,
+    parent: Ledger | None = None,
 ) -> OpenSession:
     """A session in ``directory``: a new one, or the one whose id is ``resume``.
 
     ``rounds`` is the limit where the settings have none. ``editor`` has open files, whose texts count more than those
     on disk; with one, call this in the event loop. ``can_review``: somebody can answer for each hunk of a patch, by
-    ``Session.resolve``; without that, mode review asks about each edit as a whole. ``person`` gives what the model is
-    told of the person. Raises ``StoreError`` and ``UsageError``.
+    ``Session.resolve``; without that, mode review asks about each edit as a whole. Outside ``coding`` mode the model is
+    told what was said in other conversations outside it. ``parent`` is the ledger of the session that this one works
+    for. Raises ``StoreError`` and ``UsageError``.
     """
-    record = (
-        store.find(resume)
-        if resume is not None
-        else store.create_session(str(directory), choice.provider.name, choice.provider.model)
-    )
-    ledger = Ledger(settings, store, record.id, choice)
+    record = _record(store, choice, directory, resume, coding=coding)
+    ledger = Ledger(settings, store, record.id, choice, parent)
     ledger.check()
     registry = Registry.load(settings.paths.cache, settings.paths.tools)
     rules = _rules(settings, registry)
@@ -104,7 +110,6 @@ def open_session(
         return settings.readonly or settings.mode == "plan"
 
     sandbox = _sandbox(settings, workspace)
-    toolbox = SessionToolbox(registry, ledger.tally, settings.tools, store, record.cwd, readonly=readonly)
     redact = settings.redactor()
 
     @cache
@@ -116,6 +121,23 @@ def open_session(
         kept = KeptPatches(store, record.id, partial(_at, workspace), partial(checkpoints_of, settings))
         return Patches(kept, lambda: judge.policy().reviews, str if can_review else redact, can_review=can_review)
 
+    @cache
+    def repo_map() -> "RepoMap":
+        from marvin_server.workspace.repo_map.repo_map import RepoMap
+
+        return RepoMap(workspace, settings.paths.maps)
+
+    smaller = compactor(ledger, registry, patches)
+    toolbox = SessionToolbox(
+        registry,
+        record.id,
+        settings.tools,
+        store,
+        record.cwd,
+        readonly=readonly,
+        skills=lambda: told.skills,
+        compact=smaller.want,
+    )
     context = ToolContext(
         workspace=workspace,
         patches=patches,
@@ -126,6 +148,7 @@ def open_session(
         sandbox=sandbox,
         checks=settings.checks,
         web_allow=settings.web_allow,
+        repo_map=repo_map,
     )
     judge = Judge(lambda: Policy(settings.approve, settings.readonly, settings.mode, can_review), rules, _began(record))
 
@@ -137,6 +160,8 @@ def open_session(
         trusting=settings.trust,
         can_be_asked=settings.approve is None,
     )
+    sources = Sources(workspace, trust, toolbox, readonly, redact, output_schema)
+    told = Context(settings, store, record.id, sources, coding=coding)
 
     def go_on_with(changed: Settings, answering: Choice | None) -> None:
         nonlocal settings
@@ -148,7 +173,10 @@ def open_session(
             patches().reject_reviews("mode plan")
 
     async def before_turn(emit: Callable[[Event], None]) -> bool:
-        goes_on = await trust.settle(emit)
+        goes_on = await told.settle(emit)
+        if goes_on and settings.repo_map:
+            prompt = (await asyncio.to_thread(told.conversation))[-1].text
+            told.repo_map = await repo_map().block(prompt, settings.repo_map)
         toolbox.switch_on(trust.settings.tools)
         return goes_on
 
@@ -171,16 +199,11 @@ def open_session(
 
         return Undo(store.steps, partial(checkpoints_of, settings), workspace.open_files, loop)
 
+    backups = kept_by(workspace, redact, lambda: settings.history_backups and not readonly())
+
     def agent(provider: Provider) -> Agent:
         inputs = Inputs(
-            lambda: system_prompt(
-                working_dir=str(workspace.directory),
-                other_toolsets=toolbox.others(),
-                readonly=readonly(),
-                schema=output_schema,
-                project=[(file.path, file.text) for file in trust.instructions],
-                person=person(),
-            ),
+            lambda: told.prompt,
             toolbox.specs,
             session.take_steering,
             ledger.abilities,
@@ -188,10 +211,11 @@ def open_session(
             settings.thinking or trust.settings.thinking,
         )
         most = settings.max_rounds or rounds
-        limits = Limits(min(most, trust.settings.max_rounds or most), ledger.is_spent)
-        recovery = Recovery(provider, ledger.ways)
-        runner = CallRunner(registry, context, Gate(registry, execute, judge, permissions), redact)
-        return Agent(recovery, runner, inputs, limits, ledger.book)
+        limits = Limits(min(most, trust.settings.max_rounds or most), ledger.spent, ledger.nearly_spent)
+        gate = Gate(registry, execute, judge, permissions)
+        admit = Admission(smaller.budget, lambda name, text: backups().dump(name, text))
+        runner = CallRunner(registry, context, gate, redact, admit)
+        return Agent(Recovery(provider, ledger.ways), runner, inputs, limits, ledger.book, compactor=smaller)
 
     session = Session(
         store,
@@ -202,6 +226,8 @@ def open_session(
         before_turn=before_turn,
         undo=undo,
         patches=patches,
+        compactor=smaller,
+        backups=backups,
     )
     warnings = (
         *registry.warnings,
@@ -209,7 +235,16 @@ def open_session(
         *_oddities(settings, registry, record, directory),
         *(_left_behind(store, record) if resume is not None else ()),
     )
-    return OpenSession(session, processes, ledger, registry, sandbox, go_on_with, warnings)
+    return OpenSession(session, processes, ledger, registry, told, toolbox, smaller, sandbox, go_on_with, warnings)
+
+
+def _record(store: Store, choice: Choice, directory: Path, resume: str | None, *, coding: bool) -> SessionRecord:
+    if resume is None:
+        return store.create_session(str(directory), choice.provider.name, choice.provider.model, is_chat=not coding)
+    record = store.find(resume)
+    if coding:
+        store.catalogue.keep_in_place(record.id)
+    return record
 
 
 def _oddities(settings: Settings, registry: Registry, record: SessionRecord, directory: Path) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""What a project's own files want to add to a session: settings and instructions, read beneath its root, and the
-instructions above it where the root is a folder in a repository.
+"""What a project's own files want to add to a session: settings, skills and instructions, read beneath its root, and
+the instructions above it where the root is a folder in a repository.
 
 Reading gives them no force. Whether they count is decided in ``trust``.
 """
@@ -17,12 +17,12 @@ from marvin_server import sanitise
 from marvin_server.config_file import CHECKS
 from marvin_server.errors import ToolError
 from marvin_server.settings import Effort
-from marvin_server.workspace import documents
+from marvin_server.workspace import documents, listing
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.names import printable
 
-Kind = Literal["instructions", "settings", "commands"]
+Kind = Literal["instructions", "settings", "skills", "commands"]
 
 SETTINGS_FILE = ".marvin/config.yaml"
 _IN_EACH_FOLDER = (
@@ -30,6 +30,8 @@ _IN_EACH_FOLDER = (
     *(".clinerules", ".marvin-instructions", ".marvin/instructions.md"),
 )
 _AT_THE_ROOT = (".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md")
+_SKILL_FOLDERS = (".marvin/skills", ".claude/skills", ".agents/skills")
+_MOST_SKILLS = 100
 _LARGEST = 1_000_000  # bytes of a file; what is larger was not written for an assistant
 _SHOWN = 32_768
 _SHOWN_IN_ALL = 102_400
@@ -87,11 +89,14 @@ def read(root: Root, working_dir: str) -> Project:
             instructions[file.digest] = file
             room = max(0, room - len(file.text))
     settings = _read(root, SETTINGS_FILE, SETTINGS_FILE, _SHOWN, problems)
+    skills = tuple(_skills(root, problems))
     files: dict[Kind, tuple[ProjectFile, ...]] = {}
     if instructions:
         files["instructions"] = tuple(instructions.values())
     if settings:
         files["settings"] = (settings,)
+    if skills:
+        files["skills"] = skills
     return Project(name_of(root), files, tuple(problems))
 
 
@@ -164,6 +169,22 @@ def _instruction_paths(working_dir: str) -> Iterator[str]:
     yield from _IN_EACH_FOLDER
 
 
+def _skills(root: Root, problems: list[str]) -> Iterator[ProjectFile]:
+    """The ``SKILL.md`` in each folder of skills, of 100 skills a folder, and 100 KB in all."""
+    room = _SHOWN_IN_ALL
+    for folder in _SKILL_FOLDERS:
+        if not os.path.lexists(root.path / folder):
+            continue
+        names = listing.names(root, folder)
+        if len(names) > _MOST_SKILLS:
+            problems.append(f"{folder} has {len(names)} skills; the first {_MOST_SKILLS} count")
+        for name in sorted(names)[:_MOST_SKILLS]:
+            path = f"{folder}/{name}/SKILL.md"
+            if file := _read(root, path, path, min(_SHOWN, room), problems):
+                room = max(0, room - len(file.text))
+                yield file
+
+
 def _above(root: Root, problems: list[str]) -> Iterator[tuple[Root, str, str]]:
     """The instructions above the root, the nearer first: the top of its repository, their paths there, and from the
     root."""
@@ -199,13 +220,13 @@ def _read(root: Root, path: str, name: str, room: int, problems: list[str]) -> P
         problems.append(f"{printable(name)} is left out: {str(error).partition(chr(10))[0]}")
         return None
     text = content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n")
-    shown, beyond = _shown(text[:room]), max(0, len(text) - room)
-    if beyond or len(shown) > room:
-        shown = f"{shown[:room]}\n[cut: {min(room, len(shown)):,} of {len(shown) + beyond:,} characters]"
-    return ProjectFile(printable(name), shown, sha256(content))
+    fit, beyond = shown(text[:room]), max(0, len(text) - room)
+    if beyond or len(fit) > room:
+        fit = f"{fit[:room]}\n[cut: {min(room, len(fit)):,} of {len(fit) + beyond:,} characters]"
+    return ProjectFile(printable(name), fit, sha256(content))
 
 
-@lru_cache(16)
-def _shown(text: str) -> str:
+@lru_cache(64)
+def shown(text: str) -> str:
     """``text`` made harmless; what was shown before a turn is mostly shown before the next one."""
     return sanitise.printable(readable(text))

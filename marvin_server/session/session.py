@@ -4,12 +4,22 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from marvin_server.agent.loop import Agent
 from marvin_server.agent.permissions import Permissions
 from marvin_server.errors import MarvinError, SessionOwned, StoreError, UsageError
-from marvin_server.events import Decision, Event, Failure, MessageFinished, Notice, TurnFinished, TurnStarted
+from marvin_server.events import (
+    Compacted,
+    Decision,
+    Event,
+    Failure,
+    MessageFinished,
+    Notice,
+    TurnFinished,
+    TurnStarted,
+)
 from marvin_server.messages import Message, Usage, new_id, user_message
 from marvin_server.session.history import History
 from marvin_server.session.prompts import Prompts
@@ -17,14 +27,19 @@ from marvin_server.session.store import Store
 from marvin_server.session.subscription import Broadcast, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Coroutine
 
+    from marvin_server.agent.compactor import Compactor
     from marvin_server.events import Rejection
     from marvin_server.providers.base import Provider
+    from marvin_server.session.backups import Backups
     from marvin_server.session.patches import Patches
     from marvin_server.session.reviews import Resolution
+    from marvin_server.session.summaries import Summaries
     from marvin_server.session.undo import Direction, TakenBack, Undo
 
+T = TypeVar("T")
+_SUMMARISED = "the conversation is being summarised: queue the prompt, or try again when that is done"
 WhenBusy = Literal["reject", "queue", "steer"]
 
 
@@ -32,9 +47,10 @@ class Session:
     """A persisted conversation in one workspace.
 
     ``provider`` gives the one that answers a turn that begins now, and ``agent`` makes the agent for it;
-    ``before_turn`` is awaited first, may emit events, and says whether the turn goes on. ``submit``, ``answer``,
-    ``cancel``, ``undo``, ``redo``, ``tell`` and ``subscribe`` are its only entries; a subscriber that is slow, or
-    leaves, never stops a turn.
+    ``before_turn`` is awaited first, may emit events, and says whether the turn goes on. ``compactor`` makes the
+    conversation smaller, and ``backups`` keeps what goes by that. ``submit``, ``answer``, ``cancel``, ``undo``,
+    ``redo``, ``compact``, ``tell`` and ``subscribe`` are its only entries; a subscriber that is slow, or leaves, never
+    stops a turn.
 
     Several processes may have the same session open. One at a time is at work in it, from a turn's start until its
     queue is empty; the others go on from what it has added.
@@ -51,6 +67,8 @@ class Session:
         before_turn: Callable[[Callable[[Event], None]], Awaitable[bool]],
         undo: "Callable[[], Undo]",
         patches: "Callable[[], Patches]",
+        compactor: "Compactor",
+        backups: "Callable[[], Backups]",
     ) -> None:
         self.id = session_id
         self._permissions = permissions
@@ -61,9 +79,12 @@ class Session:
         self._patches = patches
         self._events = Broadcast()
         self._history = History(store, session_id)
+        self._compactor = compactor
+        self._backups = backups
         self._prompts = Prompts(store, session_id, own=self._history.own, go_on=self._go_on, fail=self._fail)
         self._turn: tuple[str, asyncio.Task[None]] | None = None
         self._taking_back: asyncio.Future[TakenBack] | None = None
+        self._compacting: asyncio.Task[Any] | None = None
         self._closed = False
 
     def submit(self, prompt: str | Message, when_busy: WhenBusy = "reject") -> str:
@@ -78,6 +99,10 @@ class Session:
         """
         self._check_open()
         message = user_message(prompt) if isinstance(prompt, str) else prompt
+        if self._compacting is not None:
+            if when_busy == "reject":
+                raise UsageError(_SUMMARISED)
+            return self._prompts.queue(message, is_next=True)
         if self._turn is None and self._prompts.is_empty:
             try:
                 self._history.own()
@@ -145,6 +170,21 @@ class Session:
         """Bring back what ``undo`` has taken back."""
         return await self._take_back("redo", turn_id, preview)
 
+    async def compact(self, focus: str = "", *, preview: bool = False) -> Compacted:
+        """Have a summary stand for the older part of the conversation, in which ``focus`` is kept in view. With
+        ``preview`` nothing changes, and the same call without it carries out just what that has given, unless more was
+        said meanwhile. Raises ``UsageError`` while a turn runs, and where nothing can go."""
+        return await self._aside(self._summaries.compact(focus, preview=preview))
+
+    async def older(self) -> Sequence[Message]:
+        """The messages for which ``compact`` would have a summary stand; it raises as that does."""
+        return await self._aside(self._summaries.older())
+
+    async def take_back_summary(self) -> Compacted:
+        """Have in view again what the latest summary stands for. Raises ``UsageError`` while a turn runs, and where
+        there is none."""
+        return await self._aside(self._summaries.take_back())
+
     @property
     def patches(self) -> "Patches":
         """The patches of this session; ``pending`` are those that wait for a review."""
@@ -198,8 +238,10 @@ class Session:
             task = self._turn[1]
             task.cancel()
             await asyncio.wait([task])
-        if self._taking_back is not None:
-            await asyncio.wait([self._taking_back])
+        if self._compacting is not None:
+            self._compacting.cancel()
+        if aside := [each for each in (self._taking_back, self._compacting) if each is not None]:
+            await asyncio.wait(aside)
         self._prompts.leave()
         self._events.close()
 
@@ -208,6 +250,19 @@ class Session:
             raise UsageError("the session is closed")
         if self._taking_back is not None:
             raise UsageError("changes are being taken back: try again when that is done")
+
+    @cached_property
+    def _summaries(self) -> "Summaries":
+        from marvin_server.session.summaries import Summaries
+
+        return Summaries(self._history, self._compactor, self._backups(), self._events.publish)
+
+    def _check_idle(self) -> None:
+        self._check_open()
+        if self._turn is not None:
+            raise UsageError("a turn is running: wait for it, or cancel it")
+        if self._compacting is not None:
+            raise UsageError(_SUMMARISED)
 
     def _begin(self, prompt: Message) -> str:
         turn_id = new_id()
@@ -248,7 +303,10 @@ class Session:
                         break
                     if isinstance(event, MessageFinished):
                         await self._history.add_beside(event.message)
-                    self._events.publish(event)
+                    if isinstance(event, Compacted):
+                        await self._summaries.apply(event)
+                    else:
+                        self._events.publish(event)
         except MarvinError as error:
             end[0] = _failed(turn_id, error)
         except Exception as error:
@@ -292,15 +350,28 @@ class Session:
             self._prompts.tell(user_message(settled.told))
         return settled.resolution
 
+    async def _aside(self, work: "Coroutine[Any, Any, T]") -> T:
+        """Carry out ``work`` on what was said, while no turn runs and none begins."""
+        try:
+            self._check_idle()
+            self._history.own()
+        except MarvinError:
+            work.close()
+            raise
+        self._compacting = task = asyncio.ensure_future(work)
+        task.add_done_callback(self._compacted)
+        return await task
+
+    def _compacted(self, _: "asyncio.Task[Any]") -> None:
+        self._compacting = None
+        self._go_on()
+
     async def _take_back(self, kind: "Direction", turn_id: str | None, preview: bool) -> "TakenBack":
         def work() -> "TakenBack":
             undo = self._undo()
             return undo.take_back(kind, undo.find(kind, session_id=self.id, turn_id=turn_id), preview=preview)
 
-        if self._closed:
-            raise UsageError("the session is closed")
-        if self._turn is not None or self._taking_back is not None:
-            raise UsageError("a turn is running, or being taken back: wait for it, or cancel it")
+        self._check_idle()
         self._history.own()
         self._taking_back = asyncio.ensure_future(asyncio.to_thread(work))
         self._taking_back.add_done_callback(self._taken_back)

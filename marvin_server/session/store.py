@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, to_builtins
 
 from marvin_server.errors import NoSession, StoreError
-from marvin_server.messages import Charge, Message, Usage, new_id
+from marvin_server.messages import Message, new_id
 from marvin_server.session import catalogue, transcript
 from marvin_server.session.catalogue import Catalogue
 from marvin_server.session.database import Database
 from marvin_server.session.lease import Leases
 from marvin_server.session.steps import Steps
 from marvin_server.session.transcript import storable
-from marvin_server.session.usage import ModelUsage
 
 if TYPE_CHECKING:
+    from marvin_server.session.compactions import Compactions
+    from marvin_server.session.context_choices import ContextChoices
     from marvin_server.session.drafts import Drafts
     from marvin_server.session.open_patches import OpenPatches
     from marvin_server.session.questions import Questions
+    from marvin_server.session.spending import Spending
 
 _RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, head, parent_id,
     (SELECT count(*) FROM entries WHERE session_id = sessions.id AND kind = 'message') + CASE
@@ -31,7 +33,8 @@ _RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, hea
             SELECT id, parent_id, session_id FROM entries WHERE id = sessions.head
             UNION ALL SELECT entries.id, entries.parent_id, session_id
                 FROM entries JOIN path ON entries.id = path.parent_id)
-            SELECT count(*) FROM path WHERE owner != sessions.id) END FROM sessions"""
+            SELECT count(*) FROM path JOIN entries USING (id)
+            WHERE owner != sessions.id AND kind = 'message') END FROM sessions"""
 _SHORTEST_PREFIX = 6
 
 
@@ -87,6 +90,27 @@ class Store:
 
         return OpenPatches(self._db, self.leases)
 
+    @cached_property
+    def compactions(self) -> "Compactions":
+        """The summaries that stand for what was said."""
+        from marvin_server.session.compactions import Compactions
+
+        return Compactions(self._db)
+
+    @cached_property
+    def spending(self) -> "Spending":
+        """What all model requests have used."""
+        from marvin_server.session.spending import Spending
+
+        return Spending(self._db)
+
+    @cached_property
+    def context_choices(self) -> "ContextChoices":
+        """What people have chosen for the prompts of sessions."""
+        from marvin_server.session.context_choices import ContextChoices
+
+        return ContextChoices(self._db)
+
     @classmethod
     def open(cls, path: Path) -> "Store":
         """The store in the file ``path``, which is made when there is none."""
@@ -138,14 +162,17 @@ class Store:
         parent_id: str | None = None,
         *,
         keeper: str | None = None,
+        is_chat: bool = False,
     ) -> SessionRecord:
         """Start an empty session; without a ``title`` its first prompt becomes that. ``parent_id`` is a session's;
-        with a ``keeper``, a lease, it is ephemeral: in no list, and of no use once nobody holds that."""
+        with a ``keeper``, a lease, it is ephemeral: in no list, and of no use once nobody holds that. It ``is_chat``
+        where it is held outside coding mode."""
         session_id, now = new_id(), _now()
         names = (storable(cwd), storable(provider), storable(model))
         row = (session_id, catalogue.title(title), *names, now, now, None, parent_id)
         with self._db.transaction() as database:
-            database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", (*row, keeper))
+            values = (*row, keeper, is_chat)
+            database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)", values)
         return SessionRecord(*row, messages=0)
 
     def append(self, session_id: str, message: Message, parent_id: str | None, *, turn_id: str | None = None) -> None:
@@ -182,8 +209,9 @@ class Store:
                 ),
             )
 
-    def history(self, session_id: str, head: str | None = None) -> list[Message]:
-        """The messages from the root to the entry ``head`` (default: the session's head), fit to be sent.
+    def history(self, session_id: str, head: str | None = None, since: str | None = None) -> list[Message]:
+        """The messages from the root, or from the entry ``since`` on, to the entry ``head`` (default: the session's
+        head), fit to be sent.
 
         A tool call that was never answered, since Marvin was stopped, gets a result of status ``cancelled``. That is
         made up for the reader and not stored.
@@ -193,11 +221,13 @@ class Store:
             """WITH RECURSIVE path (id, parent_id, depth) AS (
                 SELECT id, parent_id, 0 FROM entries WHERE id = ?
                 UNION ALL
-                SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id)
+                SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id
+                WHERE path.id IS NOT ?)
             SELECT id, body FROM path JOIN entries USING (id) WHERE kind = 'message' ORDER BY depth DESC""",
             head,
+            since,
         )
-        if head and not rows:
+        if head and not rows and since is None:
             raise StoreError(f"{self._db.path} has no entry {head}")
         return transcript.answered([self._message(entry_id, body) for entry_id, body in rows])
 
@@ -252,28 +282,6 @@ class Store:
             raise StoreError(f"{prefix!r} is the start of several sessions: {listed}{'; …' if rows[5:] else ''}")
         return SessionRecord(*rows[0])
 
-    def record_usage(self, session_id: str, provider: str, model: str, usage: Usage, charge: Charge) -> None:
-        """Keep what one model request took."""
-        tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
-        with self._db.transaction() as database:
-            database.execute(
-                "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (session_id, provider, model, *tokens, charge.cost, _now(), charge.saved),
-            )
-
-    def usage(self, session_id: str | None = None) -> list[ModelUsage]:
-        """What each model has used, in one session or in all of them."""
-        rows = self._db.rows(
-            """SELECT provider, model, count(*), sum(input), sum(output), sum(cache_read), sum(cache_write),
-            total(cost), count(*) - count(cost), total(saved) FROM usage WHERE ? IN (session_id, '')
-            GROUP BY provider, model ORDER BY min(rowid)""",
-            session_id or "",
-        )
-        return [
-            ModelUsage(provider, model, requests, Usage(*tokens), cost, unpriced, saved)
-            for provider, model, requests, *tokens, cost, unpriced, saved in rows
-        ]
-
     def export(self, session_id: str) -> dict[str, Any]:
         """The whole session as JSON values: its record, all entries in the order they were made, and its usage.
 
@@ -293,7 +301,7 @@ class Store:
             {"id": entry_id, "parent_id": parent_id, "kind": kind, "at": at, "body": json.loads(body)}
             for entry_id, parent_id, kind, at, body in rows
         ]
-        usage = [to_builtins(row) for row in self.usage(record.id)]
+        usage = [to_builtins(row) for row in self.spending.of_session(record.id)]
         return {"session": to_builtins(record), "entries": entries, "usage": usage}
 
     def _one(self, query: str, session_id: str) -> Any:

@@ -22,6 +22,7 @@ RULE = "project files count once you have accepted this content"
 _WHAT: dict[Kind, str] = {
     "instructions": "instructions for the model",
     "settings": "settings for Marvin",
+    "skills": "skills for the model",
     "commands": "command",
 }
 
@@ -87,7 +88,7 @@ class Acceptances:
 
 
 class Trust:
-    """What counts of a project's files in one session: ``instructions`` and ``settings``, after ``settle``.
+    """What counts of a project's files in one session: ``instructions``, ``skills`` and ``settings``, after ``settle``.
 
     ``trusting`` takes everything without a question (``--trust``). Where nobody ``can_be_asked``, plain instructions
     are taken and named, and the rest is left out. Nothing of it ever widens a permission.
@@ -110,13 +111,15 @@ class Trust:
         self._found: Project | None = None
         self._answers: dict[tuple[str, Kind, str], bool] = {}
         self.instructions: tuple[ProjectFile, ...] = ()
+        self.skills: tuple[ProjectFile, ...] = ()
         self.settings = ProjectSettings()
 
-    async def settle(self, emit: Callable[[Event], None]) -> bool:
+    async def settle(self, emit: Callable[[Event], None], *, asking: bool = True) -> bool:
         """Look at the project's files before a turn, and ask about what nobody has accepted yet.
 
         A yes holds for this content, now and later; "for this session" is not written down; a no holds for the session.
-        False when the person wants the turn to stop.
+        False when the person wants the turn to stop. Without ``asking``, which is for a look between turns, what would
+        be asked about is left out and named.
         """
         found = await asyncio.to_thread(project.read, self._workspace.root, self._workspace.working_dir)
         if found == self._found:
@@ -124,25 +127,28 @@ class Trust:
         self._found = None
         for problem in found.problems:
             emit(Notice("warning", problem))
-        self.instructions, self.settings = (), ProjectSettings()
+        counting: dict[Kind, tuple[ProjectFile, ...]] = {}
         for kind in found.files:
-            answer = await self._counts(found, kind, emit)
+            answer = await self._counts(found, kind, emit, asking=asking)
             if answer is None:
+                self.instructions, self.skills, self.settings = (), (), ProjectSettings()
                 return False
             if answer:
-                await self._take(found, kind, emit)
-        self._found = found
+                counting[kind] = found.files[kind]
+        await self._take(counting, emit)
+        self._found = found if asking else None
         return True
 
-    async def _take(self, found: Project, kind: Kind, emit: Callable[[Event], None]) -> None:
-        if kind == "instructions":
-            self.instructions = found.files[kind]
-            return
-        self.settings, problems = await asyncio.to_thread(project.settings_of, found.files[kind][0])
+    async def _take(self, counting: dict[Kind, tuple[ProjectFile, ...]], emit: Callable[[Event], None]) -> None:
+        settings, problems = ProjectSettings(), ()
+        if "settings" in counting:
+            settings, problems = await asyncio.to_thread(project.settings_of, counting["settings"][0])
         for problem in problems:
             emit(Notice("warning", problem))
+        self.instructions, self.skills = counting.get("instructions", ()), counting.get("skills", ())
+        self.settings = settings
 
-    async def _counts(self, found: Project, kind: Kind, emit: Callable[[Event], None]) -> bool | None:
+    async def _counts(self, found: Project, kind: Kind, emit: Callable[[Event], None], *, asking: bool) -> bool | None:
         """Whether the files of this kind count; None when the person wants the turn to stop."""
         if self._trusting or self._acceptances.has(found, kind):
             return True
@@ -154,6 +160,9 @@ class Trust:
             emit(Notice("note", f"{names} is left out: nobody has accepted it (marvin trust, or --trust for this run)"))
             return False
         asked = (found.root, kind, found.digest(kind))
+        if asked not in self._answers and not asking:
+            emit(Notice("note", f"{names} is not in it yet: with the next prompt you are asked about it"))
+            return False
         if asked not in self._answers:
             decision = await self._permissions.ask(question(found, kind), emit)
             if decision == "deny_and_stop":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from marvin_server.edits.hunks import FileChange
     from marvin_server.workspace.documents import Document
     from marvin_server.workspace.process import Processes
+    from marvin_server.workspace.repo_map.repo_map import RepoMap
     from marvin_server.workspace.sandbox_session import SessionSandbox
     from marvin_server.workspace.workspace import Workspace
 
@@ -33,6 +34,14 @@ class Toolbox(Protocol):
 
     def usage(self) -> str:
         """Tokens and money of this session, as lines for the model."""
+        ...
+
+    def skill(self, name: str, file: str | None) -> str:
+        """The text of a skill, or of another file of it. Raises ``ToolError``."""
+        ...
+
+    def compact(self, focus: str) -> str:
+        """Have older messages summarised before the next request, with ``focus`` kept in view; say so."""
         ...
 
     def search_history(self, query: str) -> list[str]:
@@ -67,7 +76,7 @@ class ToolContext(Struct, frozen=True):
 
     ``checks`` maps file name patterns to the commands that check such files, from the person's own settings.
     Commands that a model or a project has a say in run in the ``sandbox``; None is the person's wish to go without.
-    ``web_allow`` names hosts that the web tools may read wherever they are.
+    ``web_allow`` names hosts that the web tools may read wherever they are. ``repo_map`` gives the workspace's map.
     """
 
     workspace: "Workspace"
@@ -79,6 +88,7 @@ class ToolContext(Struct, frozen=True):
     checks: Mapping[str, str] = {}
     sandbox: "SessionSandbox | None" = None
     web_allow: tuple[str, ...] = ()
+    repo_map: "Callable[[], RepoMap] | None" = None
 
 
 class ToolOutput(Struct, frozen=True):

@@ -35,6 +35,17 @@ def walk(root: Root, path: str = ".") -> Iterator[str]:
     return ("/".join(entry.names) for entry in _entries(root, path, None) if not entry.is_folder)
 
 
+def folders(root: Root, path: str = ".") -> dict[str, list[str]]:
+    """The folders beneath ``path`` and itself, relative to the root, each with the names of its files; see ``walk``."""
+    found: dict[str, list[str]] = {path: []}
+    for entry in _entries(root, path, None):
+        if entry.is_folder:
+            found["/".join(entry.names)] = []
+        else:
+            found["/".join(entry.names[:-1]) or "."].append(entry.names[-1])
+    return found
+
+
 def tree(root: Root, path: str = ".", depth: int = 3, limit: int = 200) -> str:
     """The folder ``path`` as an indented list: folders first, as ``name/``, to ``depth`` levels and ``limit`` lines.
 

@@ -14,6 +14,8 @@ READ = ToolSpec("read_file", "Read a file.", {"type": "object"})
 
 
 class Able(Struct, frozen=True):
+    context: int | None = None
+    output: int | None = None
     tools: bool | None = None
     images: bool | None = None
 

@@ -29,6 +29,11 @@ ONE_SHOT = {
         f"marvin_server.session.{name}"
         for name in (
             "catalogue",
+            "context",
+            "context_choices",
+            "front_matter",
+            "instructions",
+            "skills",
             "database",
             "history",
             "lease",
@@ -36,6 +41,7 @@ ONE_SHOT = {
             "project",
             "prompts",
             "schema",
+            "spending",
             "steps",
             "subscription",
             "toolbox",
@@ -49,6 +55,8 @@ ONE_SHOT = {
         for name in ("", ".calls", ".fitting", ".loop", ".permissions", ".prompt", ".recovery")
     ),
     *(f"marvin_server.agent.{name}" for name in ("gate", "judge", "repeats")),
+    *(f"marvin_server.agent.{name}" for name in ("admission", "budget", "compactor")),
+    *("marvin_server.session.compacting", "marvin_server.tokens"),
     *(f"marvin_server.providers{name}" for name in ("", ".base", ".keys", ".selection", ".vendors")),
     "marvin_server.providers.vendor_files",
     *(f"marvin_server.tools{name}" for name in ("", ".arguments", ".base", ".index", ".registry")),

@@ -37,7 +37,7 @@ BEGIN = "<!-- hazards: written by `python -m tests.providers.hazards` -->\n"
 END = "<!-- end of hazards -->\n"
 AS_EXPECTED = "✓"
 
-_OVERFLOWS: Mapping[str, str] = {
+OVERFLOWS: Mapping[str, str] = {
     "openai_chat": json.dumps(openai_wire.OVERFLOW),
     "openai_responses": json.dumps(openai_wire.OVERFLOW),
     "anthropic": json.dumps(anthropic_wire.OVERFLOW),
@@ -197,7 +197,7 @@ async def _redirect(wire: str) -> str:
 
 
 async def _overflow(wire: str) -> str:
-    return (await _hear(wire, [Reply(_OVERFLOWS[wire].encode(), status=400)])).kind
+    return (await _hear(wire, [Reply(OVERFLOWS[wire].encode(), status=400)])).kind
 
 
 async def _cancel_silent(wire: str) -> str:

@@ -26,6 +26,12 @@ class _Toolbox:
     def usage(self) -> str:
         return "0 tokens"
 
+    def skill(self, name: str, file: str | None) -> str:
+        return f"no skill {name}"
+
+    def compact(self, focus: str) -> str:
+        return f"shorter, but for {focus}"
+
     def search_history(self, query: str) -> list[str]:
         return [f"nothing for {query}"]
 

@@ -76,7 +76,7 @@ async def test_a_request_carries_the_conversation_the_tools_and_the_cache_breakp
         user_message("and now?"),
     ]
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0="}}
-    assert await API.body(ModelRequest("You are Marvin.\n\nBe brief.\n\nToday.", history, TOOLS)) == {
+    assert await API.body(ModelRequest("You are Marvin.\n\nBe brief.\n\nToday.", history, TOOLS, stable=26)) == {
         "model": "acme-1",
         "max_tokens": 8192,
         "stream": True,

@@ -13,13 +13,16 @@ from msgspec.structs import replace
 
 from marvin_server import settings
 from marvin_server.errors import Auth, BadRequest, ProviderError, TimedOut, Unreachable, UsageError
-from marvin_server.events import MessageDelta, MessageFinished
+from marvin_server.events import Compacted, MessageDelta, MessageFinished, TurnFinished
 from marvin_server.messages import Image, Message, Text, ToolCall, ToolResult, ToolSpec, user_message
 from marvin_server.providers import copilot, copilot_prompt
 from marvin_server.providers.base import ModelRequest, StreamEvent
 from marvin_server.providers.copilot import Copilot
+from marvin_server.providers.selection import Choice
+from marvin_server.session.opening import open_session
+from marvin_server.session.store import Store
 from tests.servers.model_server import ModelServer
-from tests.servers.reply import CALL, DONE, GREETING, OTHER_CALL, Delivery, Reply, Scenario
+from tests.servers.reply import CALL, DONE, GREETING, OTHER_CALL, Delivery, Reply, Said, Scenario
 from tests.servers.scenarios import calls
 
 _CACHE = Path(__file__).parents[2] / ".cache" / "copilot"
@@ -276,3 +279,37 @@ def test_a_missing_command_is_named_with_the_way_to_get_it(tmp_path: Path) -> No
     chosen = settings.load({}, {**os.environ, "PATH": str(tmp_path)})
     with pytest.raises(UsageError, match="npm install -g @github/copilot"):
         copilot.create(chosen)
+
+
+@real
+async def test_a_conversation_that_is_too_long_goes_on_with_a_summary_in_a_new_session(
+    home: Path, tmp_path: Path
+) -> None:
+    def answer(body: Any, _number: int) -> Reply:
+        is_summary = "You write the memory of Marvin" in str(body["messages"][0])
+        return Reply(Said(("## Task\nTell jokes.",) if is_summary else ("A joke.",)))
+
+    config = tmp_path / "home" / "config" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("models: {test-model: {context: 16000}}\n")
+    (tmp_path / "workspace").mkdir()
+    loaded = settings.load({}, {"MARVIN_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
+    store = Store.open(tmp_path / "marvin.db")
+    compacted: list[Compacted] = []
+    async with ModelServer(answer) as server, connected(server, home) as provider:
+        opened = open_session(loaded, Choice(provider, free=True), store, tmp_path / "workspace", rounds=10)
+        subscription = opened.session.subscribe()
+        for number in range(8):
+            opened.session.submit(f"Joke {number}, please. {'A long story. ' * 500}")
+            async for _, event in subscription:
+                if isinstance(event, Compacted):
+                    compacted.append(event)
+                if isinstance(event, TurnFinished):
+                    assert event.stop_reason == "completed", event
+                    break
+        await opened.session.close()
+        bodies = said_to(server)
+    store.close()
+    assert {event.by for event in compacted} == {"test-model"}
+    assert "Tell jokes." in str(bodies[-1]["messages"])
+    assert "Joke 1, please." not in str(bodies[-1]["messages"])

@@ -6,6 +6,7 @@ from marvin_server.errors import NoSession, StoreError
 from marvin_server.messages import Charge, Message, Text, ToolCall, ToolResult, Usage, user_message
 from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
+from marvin_server.session.usage import Used
 
 
 def say(store: Store, session_id: str, *texts: str) -> list[Message]:
@@ -80,13 +81,14 @@ def test_a_session_is_renamed_and_archived(store: Store) -> None:
     assert [one.id for one in store.sessions(archived=False)] == [session.id]
 
 
-def test_a_deleted_session_leaves_nothing_and_its_children_stay(store: Store) -> None:
+def test_a_deleted_session_leaves_nothing_but_what_it_cost_and_its_children_stay(store: Store) -> None:
     session = store.create_session("/w", "p", "m")
     child = store.create_session("/w", "p", "m", parent_id=session.id)
     say(store, session.id, "Zaphod", "Trillian")
-    store.record_usage(session.id, "p", "m", Usage(1, 1), Charge(0.5))
+    store.spending.record(session.id, "p", "m", Usage(1, 1), Charge(0.5))
     store.steps.begin(Step(session.id, "t", "edit", "/w", "before"))
     store.catalogue.delete(session.id)
     assert [(one.id, one.parent_id) for one in store.sessions()] == [(child.id, None)]
-    assert (store.catalogue.search("Zaphod"), store.usage(), store.steps.all()) == ([], [], [])
+    assert (store.catalogue.search("Zaphod"), store.spending.of_session(session.id), store.steps.all()) == ([], [], [])
+    assert store.spending.since() == Used(1, Usage(1, 1), 0.5)
     store.catalogue.delete(session.id)

@@ -360,7 +360,7 @@ async def test_a_cost_limit_counts_what_other_processes_have_spent_in_the_sessio
     subscription = opened.session.subscribe()
     opened.session.submit("one")
     await until(subscription, TurnFinished)
-    other.do(f"store.record_usage({opened.session.id!r}, 'p', 'm', Usage(1, 1), Charge(1.5))")
+    other.do(f"store.spending.record({opened.session.id!r}, 'p', 'm', Usage(1, 1), Charge(1.5))")
     opened.session.submit("two")
     end = (await until(subscription, TurnFinished))[-1]
     assert isinstance(end, TurnFinished)

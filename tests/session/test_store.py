@@ -228,20 +228,22 @@ def test_a_search_for_signs_finds_nothing_and_is_no_error(store: Store, query: s
 
 def test_usage_adds_up_by_model_and_keeps_unknown_prices_apart(store: Store) -> None:
     one, two = say(store, "one"), say(store, "two")
-    store.record_usage(one.id, "openai", "gpt-4o", Usage(100, 10, 50, 5), Charge(0.5, 0.125))
-    store.record_usage(one.id, "vllm", "mystery", Usage(1, 1), Charge(None))
-    store.record_usage(two.id, "openai", "gpt-4o", Usage(1, 1), Charge(0.25))
-    mystery = ModelUsage("vllm", "mystery", 1, Usage(1, 1), 0.0, unpriced=1)
-    assert store.usage(one.id) == [ModelUsage("openai", "gpt-4o", 1, Usage(100, 10, 50, 5), 0.5, saved=0.125), mystery]
-    assert store.usage() == [ModelUsage("openai", "gpt-4o", 2, Usage(101, 11, 50, 5), 0.75, saved=0.125), mystery]
-    assert store.usage("none") == []
+    store.spending.record(one.id, "openai", "gpt-4o", Usage(100, 10, 50, 5), Charge(0.5, 0.125))
+    store.spending.record(one.id, "vllm", "mystery", Usage(1, 1), Charge(None))
+    store.spending.record(two.id, "openai", "gpt-4o", Usage(1, 1), Charge(0.25))
+    mystery = ModelUsage(1, Usage(1, 1), 0.0, 1, provider="vllm", model="mystery")
+    once = ModelUsage(1, Usage(100, 10, 50, 5), 0.5, saved=0.125, provider="openai", model="gpt-4o")
+    twice = ModelUsage(2, Usage(101, 11, 50, 5), 0.75, saved=0.125, provider="openai", model="gpt-4o")
+    assert store.spending.of_session(one.id) == [once, mystery]
+    assert store.spending.by_model() == [twice, mystery]
+    assert store.spending.of_session("none") == []
 
 
 def test_an_export_holds_the_whole_session_as_json(store: Store) -> None:
     session = store.create_session("/work", "p", "m", "Title")
     prompt = user_message("hello")
     store.append(session.id, prompt, None)
-    store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(None))
+    store.spending.record(session.id, "p", "m", Usage(3, 2), Charge(None))
     exported = store.export(session.id)
     assert json.loads(json.dumps(exported)) == exported
     record = store.find(session.id)

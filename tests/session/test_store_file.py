@@ -47,14 +47,31 @@ def test_a_stored_message_of_an_unknown_shape_is_named(store: Store, path: Path)
         store.history(session.id)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7])
+USAGE_BEFORE_9 = """CREATE TABLE usage (
+    session_id TEXT NOT NULL REFERENCES sessions (id), provider TEXT NOT NULL, model TEXT NOT NULL,
+    input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
+    cost REAL, at TEXT NOT NULL, saved REAL)"""
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path, version: int) -> None:
     store = Store.open(path)
     session = say(store, "hello")
-    store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5))
+    store.spending.record(session.id, "p", "m", Usage(3, 2), Charge(0.5))
     store.close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE drafts DROP COLUMN turn_id")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("ALTER TABLE usage RENAME TO later_usage")
+        connection.execute(USAGE_BEFORE_9)
+        connection.execute(
+            """INSERT INTO usage SELECT session_id, provider, model, input, output, cache_read, cache_write,
+            cost / 1e12, at, saved FROM later_usage"""
+        )
+        connection.execute("DROP TABLE later_usage")
+        connection.execute("DROP TABLE spent")
+        connection.execute("DROP TABLE context_choices")
+        connection.execute("ALTER TABLE sessions DROP COLUMN is_chat")
+        if version < 8:
+            connection.execute("ALTER TABLE drafts DROP COLUMN turn_id")
         if version < 7:
             connection.execute("DROP TABLE patches")
             connection.execute("ALTER TABLE entries DROP COLUMN turn_id")
@@ -72,9 +89,11 @@ def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path, version: in
         if version < 2:
             connection.execute("ALTER TABLE usage DROP COLUMN saved")
         connection.execute(f"PRAGMA user_version = {version}")
+    used = ModelUsage(1, Usage(3, 2), 0.5, provider="p", model="m")
     for _ in range(2):
         with closing(Store.open(path)) as again:
-            assert again.usage() == [ModelUsage("p", "m", 1, Usage(3, 2), 0.5)]
+            assert again.spending.by_model() == [used]
+            assert again.spending.of_session(session.id) == [used]
             assert again.find(session.id) == session
             assert again.drafts.queued(session.id) == []
             again.steps.end(again.steps.begin(Step(session.id, "t", "edit", "/work", "a")), "b")
@@ -105,7 +124,7 @@ def test_damage_inside_of_a_file_is_a_store_error(path: Path) -> None:
         session = say(store, "hello")
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    with closing(Store.open(path)) as store, pytest.raises(StoreError, match="is damaged: move it aside"):
+    with pytest.raises(StoreError, match="is damaged: move it aside"), closing(Store.open(path)) as store:
         store.history(session.id)
 
 

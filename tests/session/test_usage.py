@@ -19,7 +19,7 @@ def test_the_cost_line_adds_up_requests_and_money_by_model() -> None:
         "model_turns": {"big": 2, "offline": 1},
         "model_cost": {"big": 0.3, "offline": 0.0},
     }
-    assert tally.usage == Usage(1500, 150, 400)
+    assert tally.total.usage == Usage(1500, 150, 400)
 
 
 def test_a_model_of_unknown_price_costs_null_and_is_listed() -> None:
@@ -46,10 +46,10 @@ def test_one_request_of_unknown_price_makes_the_cost_of_its_model_unknown_but_no
 
 
 def test_a_tally_goes_on_from_stored_rows() -> None:
-    stored = ModelUsage("openai", "big", 2, Usage(100, 10), 1.5)
+    stored = ModelUsage(2, Usage(100, 10), 1.5, provider="openai", model="big")
     tally = Tally([stored])
     tally.add("openai", "big", Usage(1, 1), Charge(None))
-    assert tally.rows == (ModelUsage("openai", "big", 3, Usage(101, 11), 1.5, unpriced=1),)
+    assert tally.rows == (ModelUsage(3, Usage(101, 11), 1.5, 1, provider="openai", model="big"),)
 
 
 def test_the_report_says_what_each_model_used() -> None:

@@ -32,6 +32,12 @@ class Toolbox:
     def usage(self) -> str:
         return "12 tokens"
 
+    def skill(self, name: str, file: str | None) -> str:
+        return f"skill {name} {file}"
+
+    def compact(self, focus: str) -> str:
+        return f"shorter, but for {focus}"
+
     def search_history(self, query: str) -> list[str]:
         return [f"session 1: {query}"]
 

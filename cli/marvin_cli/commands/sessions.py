@@ -7,13 +7,15 @@ from typing import get_args
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from marvin_cli import markdown
+from marvin_cli import markdown, session_tree
 from marvin_cli.commands import common, show, show_json, table
 from marvin_cli.questions import page
 from marvin_server.errors import UsageError
 from marvin_server.events import Decision
 from marvin_server.session.store import Store
 from marvin_server.settings import Settings
+
+_MOST_IN_TREE = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     exporting.add_argument("id", help="the id, or how it begins")
     exporting.add_argument("--format", choices=("markdown", "json"), default="json")
     exporting.add_argument("--to", metavar="FILE", help="write here instead of standard output; never overwrites")
+    tree = actions.add_parser("tree", parents=[common()], help="which sessions were forked from which")
+    tree.add_argument("--here", action="store_true", help="only those of the current folder")
+    tree.add_argument("id", nargs="?", help="only the tree of this session: its id, or how it begins")
     asking = actions.add_parser("questions", parents=[common()], help="what is asked in any process, to answer it here")
     asking.add_argument("--answer", nargs=2, metavar=("ID", "DECISION"), help="as the question says, such as deny")
     asking.add_argument("--command", metavar="TEXT", help="with allow_edited: what runs instead")
@@ -41,13 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     path = settings.paths.database(settings.profile)
     if not path.exists():
-        if arguments.action in ("list", "search", "questions", "drafts"):
+        if arguments.action in ("list", "tree", "search", "questions", "drafts"):
             show("[]" if arguments.json else "There are no sessions yet.")
             return 0
         raise UsageError(f"there are no sessions yet ({path})")
     store = Store.open(path)
     if arguments.action == "list":
         _list(arguments, store)
+    elif arguments.action == "tree":
+        _tree(arguments, store)
     elif arguments.action == "search":
         _search(arguments, store)
     elif arguments.action == "questions":
@@ -68,6 +75,16 @@ def _list(arguments: argparse.Namespace, store: Store) -> None:
     else:
         rows = [(r.id, r.updated_at[:16].replace("T", " "), str(r.messages), r.title or "(untitled)") for r in records]
         show(table([("SESSION", "CHANGED (UTC)", "MESSAGES", "TITLE"), *rows]))
+
+
+def _tree(arguments: argparse.Namespace, store: Store) -> None:
+    records = store.sessions(cwd=str(Path.cwd()) if arguments.here else None, limit=_MOST_IN_TREE)
+    if arguments.id:
+        records = session_tree.of(store.find(arguments.id), records)
+    if arguments.json:
+        show_json(session_tree.nested(records))
+    else:
+        show("\n".join(session_tree.lines(records)) or "There are no sessions yet.")
 
 
 def _search(arguments: argparse.Namespace, store: Store) -> None:

@@ -78,7 +78,7 @@ def _show(found: Project, acceptances: Acceptances, *, as_json: bool) -> None:
     for problem in found.problems:
         show(problem)
     if not found.files:
-        show(f"{found.root} has no instructions and no settings for Marvin.")
+        show(f"{found.root} has no instructions, settings or skills for Marvin.")
     for kind in found.files:
         show(f"{texts(found, kind)}\n")
         if kind == "settings":

@@ -10,7 +10,7 @@ from marvin_server.errors import MarvinError, UsageError
 from marvin_server.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from marvin_server.providers.selection import Choice
     from marvin_server.session.opening import OpenSession
@@ -27,20 +27,19 @@ _LISTED = 200
 
 
 class Conversation:
-    """One session at a time in ``directory``. ``settings`` are as the person has changed them; ``person`` gives what
-    they want the model to know of them; ``accepted_commands`` are digests of a project's commands that they take in
-    this session. It is the ``Desk`` of the commands that every front-end has."""
+    """One session at a time in ``directory``. ``settings`` are as the person has changed them, ``accepted_commands``
+    digests of a project's commands that they take in this session. It is the ``Desk`` of the commands that every
+    front-end has."""
 
-    def __init__(self, settings: Settings, directory: Path, person: "Callable[[], str]", *, coding: bool) -> None:
+    def __init__(self, settings: Settings, directory: Path, *, coding: bool) -> None:
         self.settings = settings
         self.directory = directory
         self.coding = coding
         self.accepted_commands: set[str] = set()
-        self._person = person
         self._store: Store | None = None
         self._opened: OpenSession | None = None
         self._choice: Choice | None = None
-        self._connecting: list[asyncio.Task[None]] = []
+        self._beside: list[asyncio.Task[None]] = []
 
     @property
     def store(self) -> "Store":
@@ -80,6 +79,8 @@ class Conversation:
         """Begin a session, or go on with the one whose id begins with ``resume``, or with the ``latest`` one of the
         directory; in another ``profile``, and in coding mode or not, where that is given. Lines for the person are
         given. The session before is left. Raises ``MarvinError``, and stays in it."""
+        from marvin_server.session import titles
+
         settings = dataclasses.replace(self.settings, profile=profile or self.settings.profile)
         is_coding = self.coding if coding is None else coding
         store, choice, opened, warnings = await asyncio.to_thread(self._open, settings, is_coding, resume, latest)
@@ -89,7 +90,8 @@ class Conversation:
         self.settings, self.coding = settings, is_coding
         self._store, self._choice, self._opened = store, choice, opened
         self.accepted_commands.clear()
-        self._connecting.append(asyncio.create_task(choice.provider.connect()))
+        self._beside.append(asyncio.create_task(choice.provider.connect()))
+        self._beside.append(asyncio.create_task(titles.follow(opened, store, settings)))
         return warnings
 
     def _open(
@@ -111,7 +113,7 @@ class Conversation:
                 raise MarvinError(f"there is no session in {self.directory} to continue; leave --continue out")
             resume = found.id
         opened = open_session(
-            settings, choice, store, self.directory, rounds=_ROUNDS[coding], resume=resume, person=self._person
+            settings, choice, store, self.directory, rounds=_ROUNDS[coding], resume=resume, coding=coding
         )
         return store, choice, opened, (*((choice.notice,) if choice.notice else ()), *opened.warnings)
 
@@ -136,13 +138,17 @@ class Conversation:
         self.opened.go_on_with(changed, choice)
         if choice is not None:
             self._choice = choice
-            self._connecting.append(asyncio.create_task(choice.provider.connect()))
+            self._beside.append(asyncio.create_task(choice.provider.connect()))
 
     def tally(self) -> "Tally":
         """All that the session has used, in all processes."""
         from marvin_server.session.usage import Tally
 
-        return Tally(self.store.usage(self.session.id))
+        return Tally(self.store.spending.of_session(self.session.id))
+
+    def usage(self) -> str:
+        """What the session has used and all of them, see ``Spending.report``."""
+        return self.store.spending.report(self.session.id)
 
     def check_idle(self) -> None:
         """Raises ``UsageError`` while a turn runs."""
@@ -157,8 +163,8 @@ class Conversation:
         opened, self._opened = self._opened, None
         await opened.session.close()
         opened.processes.kill_all()
-        connecting, self._connecting = self._connecting, []
-        _, late = await asyncio.wait(connecting, timeout=_MOMENT)
+        beside, self._beside = self._beside, []
+        _, late = await asyncio.wait(beside, timeout=_MOMENT)
         for task in late:
             task.cancel()
         with suppress(TimeoutError):

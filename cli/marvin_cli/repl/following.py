@@ -212,8 +212,7 @@ class Following:
             session.answer(permission_id, "deny")
 
     def _cost(self) -> float | None:
-        tally = self._conversation.tally()
-        return None if any(row.unpriced for row in tally.rows) else tally.cost
+        return self._conversation.tally().total.whole_cost
 
 
 async def _measure(progress: Progress, ledger: "Ledger") -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from marvin_server.errors import MarvinError
@@ -43,15 +42,6 @@ class Person:
         except OSError as error:
             logging.getLogger("marvin.cli").warning("the history cannot be written: %s", error)
 
-    def about(self) -> str:
-        """What the model is told: all preferences that are not the terminal's, and the saved places; often ""."""
-        lines = [f"- {name}: {_shown(value)}" for name, value in self.preferences.about.items()]
-        with suppress(MarvinError):
-            lines += [
-                f"- saved place {place.label}: {place.name}, {place.address}" for place in self.profile.places.read()
-            ]
-        return "\n".join(lines)
-
     async def news(self) -> list[str]:
         """What has come on the topics that the person follows, a line each; within 2 s, nothing where that fails."""
         try:
@@ -78,10 +68,3 @@ class Person:
 
             self.profile.subscriptions.change(seen)
         return [f"🔔 {topic}: {one_line(each.text)}" for topic, messages in found.items() for each in messages]
-
-
-def _shown(value: object) -> str:
-    """A YAML value in a few words."""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return one_line(str(value))

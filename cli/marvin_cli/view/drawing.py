@@ -41,7 +41,7 @@ _STOPS: dict[Stop, str] = {
     "cancelled": "[Cancelled]",
     "denied": "Stopped: the permission was denied.",
     "round_limit": "Stopped at the limit of rounds; say “go on” to let it.",
-    "budget": "Stopped: the session has cost what it may.",
+    "budget": "Stopped: a cost limit is reached.",
 }
 
 

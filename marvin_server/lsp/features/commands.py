@@ -14,9 +14,9 @@ from marvin_server.protocol.reading import read
 if TYPE_CHECKING:
     from marvin_server.lsp.server import Server
     from marvin_server.session.commands import Typed
+    from marvin_server.session.opening import OpenSession
     from marvin_server.session.options import Option
     from marvin_server.session.session import Session
-    from marvin_server.session.usage import Tally
 
 
 async def list_(server: "Server", params: dict[str, Any]) -> CommandListResult:
@@ -33,7 +33,8 @@ async def run(server: "Server", live: LiveSession, typed: "Typed") -> str:
     lock. Raises ``MarvinError``, and ``Refusal`` while a turn runs."""
     from marvin_server.session import commands
 
-    session: Session = await opening.ready_without_turns(server, live)
+    ready = opening.ready if typed.command.name == "compact" else opening.ready_without_turns
+    session: Session = await ready(server, live)
     if session.running is not None:
         text = "a turn is running: wait for it or cancel it; marvin/config/set changes options meanwhile"
         raise Refusal(Code.TURN_ACTIVE, text, retryable=True)
@@ -55,13 +56,16 @@ class _Desk:
         self._live = live
         self.session = session
 
+    @property
+    def opened(self) -> "OpenSession":
+        assert self._live.opened is not None
+        return self._live.opened
+
     async def options(self) -> "Sequence[Option]":
         return await config.options_of(self._server, self._live)
 
     async def change(self, name: str, value: str) -> None:
         await config.change(self._server, self._live, name, value)
 
-    def tally(self) -> "Tally":
-        from marvin_server.session.usage import Tally
-
-        return Tally(self._server.sessions.store.usage(self._live.id))
+    def usage(self) -> str:
+        return self._server.sessions.store.spending.report(self._live.id)

@@ -93,7 +93,7 @@ class Inline:
     async def _choose(self) -> "Provider | None":
         """Who answers; nobody where no model is there, or where a cost limit could not count these requests."""
         settings = self._server.sessions.settings
-        if settings.max_cost is not None:
+        if settings.caps:
             return None
         if self._provider is None:
             self._provider = (await opening.choose(settings)).provider

@@ -293,6 +293,7 @@ def test_the_profile_of_an_earlier_assistant_is_taken_over_at_the_first_start(
     earlier.mkdir(parents=True)
     (earlier.parents[1] / "last_profile").write_text("main")
     (earlier / "chat_log.json").write_text(json.dumps([{"role": "you", "text": "an old question", "time": "2026"}]))
+    (earlier.parents[1] / "usage.json").write_text('{"turns": {"opus": 7}, "cost": {"opus": 2.5}, "total_cost": 2.5}')
     (earlier / "saved_places.json").write_text('[{"label":"home","name":"H","address":"A","lat":1,"lng":2}]')
     first = marvin("--provider", "offline", stdin="saved\n/sessions old question\n", cwd=repository)
     assert "the profile main" in first.stdout + first.stderr
@@ -301,6 +302,7 @@ def test_the_profile_of_an_earlier_assistant_is_taken_over_at_the_first_start(
     (record,) = Store.open(paths.find(dict(os.environ)).database("main")).sessions(query="old question")
     resumed = marvin("--provider", "offline", "--resume", record.id, stdin="hello\n", cwd=repository)
     assert (resumed.exit_code, "an old question" in resumed.stdout) == (0, True), resumed.stderr
+    assert "local-finder/opus  7" in marvin("usage", "--profile", "main").stdout
     again = marvin("--provider", "offline", stdin="/profiles\n", cwd=repository)
     assert "taken over" not in again.stdout + again.stderr
     assert "* main" in again.stdout

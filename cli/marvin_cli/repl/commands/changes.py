@@ -54,16 +54,7 @@ async def tools(loop: "Loop") -> Sequence[Choice]:
     return [Choice(each.name, each.name, each.description.partition("\n")[0]) for each in entries]
 
 
-async def _context(loop: "Loop", _: str) -> None:
-    provider, progress = loop.conversation.choice.provider, loop.following.progress
-    standing = progress.standing(provider.name, provider.model, "", "", ())
-    used, size = standing.context or (progress.used, 0)
-    of_all = f" of {size:,} ({used / size:.0%})" if size else f"; how many {provider.model} reads is not known"
-    loop.view.say(f"{used:,} tokens{of_all}, {progress.messages:,} messages", "output")
-
-
 ACTIONS = (
     Action("diff", "Show what this session has changed in files", _diff),
     Action("tools", "List the tools, or describe one", _tools, "[NAME]", tools),
-    Action("context", "Show how much of the model's context is used", _context),
 )

@@ -65,11 +65,11 @@ async def _models(loop: "Loop") -> Sequence[Choice]:
 
 
 async def _usage(loop: "Loop", _: str) -> None:
-    loop.view.say(loop.conversation.tally().report(), "output")
+    loop.view.say(loop.conversation.usage(), "output")
 
 
 ACTIONS = (
-    *(_action(each) for each in commands.COMMANDS if each.name not in ("help", "usage")),
-    Action("usage", "Show the tokens and the money that this session has used", _usage),
+    *(_action(each) for each in commands.COMMANDS if each.name not in ("help", "usage", "compact")),
+    Action("usage", "Show the tokens and the money that this session, and all of them, have used", _usage),
     Action("cost", "As /usage", _usage),
 )

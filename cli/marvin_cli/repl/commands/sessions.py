@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from marvin_cli import session_tree
 from marvin_cli.repl.commands.base import Action, aligned
 from marvin_cli.repl.conversation import sessions
 from marvin_cli.view.base import Choice
@@ -70,18 +71,8 @@ async def _fork(loop: "Loop", count: str) -> None:
 
 async def _tree(loop: "Loop", _: str) -> None:
     conversation = loop.conversation
-    known = {each.id: each for each in sessions(conversation.store)}
-    top = conversation.record
-    while top.parent_id in known:
-        top = known[top.parent_id]
-    loop.view.say("\n".join(_branch(top, list(known.values()), conversation.session.id, 0)), "output")
-
-
-def _branch(record: "SessionRecord", known: "Sequence[SessionRecord]", here: str, depth: int) -> Iterator[str]:
-    mark = "*" if record.id == here else "-"
-    yield f"{'  ' * depth}{mark} {record.title or '(untitled)'}  {_when(record)}  {record.id}"
-    for child in sorted((each for each in known if each.parent_id == record.id), key=lambda each: each.created_at):
-        yield from _branch(child, known, here, depth + 1)
+    tree = session_tree.of(conversation.record, sessions(conversation.store))
+    loop.view.say("\n".join(session_tree.lines(tree, conversation.session.id)), "output")
 
 
 async def _rename(loop: "Loop", title: str) -> None:

@@ -1,0 +1,30 @@
+"""``marvin/session/compact``: a summary takes the place of the older part of what was said."""
+
+from typing import TYPE_CHECKING, Any
+
+from marvin_server.lsp import opening
+from marvin_server.lsp.refusals import Refusal
+from marvin_server.protocol.errors import Code
+from marvin_server.protocol.reading import read
+from marvin_server.protocol.sessions import SessionCompactParams, SessionCompactResult
+
+if TYPE_CHECKING:
+    from marvin_server.lsp.server import Server
+
+
+async def compact(server: "Server", params: dict[str, Any]) -> SessionCompactResult:
+    """Show or carry it out, with the model that answers in the session."""
+    from marvin_server.agent.compaction import topics
+    from marvin_server.session.compact_command import shown
+
+    asked = read(params, SessionCompactParams)
+    live = server.sessions.get(asked.session_id)
+    async with live.lock:
+        session = await opening.ready(server, live)
+        if session.running is not None:
+            raise Refusal(Code.TURN_ACTIVE, "a turn is running: wait for it or cancel it, then compact", retryable=True)
+        gone = await session.older()
+        compacted = await session.compact(asked.focus.strip(), preview=asked.preview)
+    if not asked.preview:
+        server.standing.tell_session(live.id)
+    return SessionCompactResult(compacted, tuple(topics(gone)), shown(gone, compacted))

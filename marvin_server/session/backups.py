@@ -1,0 +1,72 @@
+"""Files beneath ``.marvin/`` of the workspace that outlive a summary: what it replaced, and where to look in it.
+
+``.marvin/logs/context-backup-TIME.jsonl`` has a message a line, as it is stored; ``.marvin/memories/INDEX.md`` has a
+section for each of them, and ``.marvin/memories/dump-NAME.txt`` what read_file had no room for.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from marvin_server.errors import MarvinError
+from marvin_server.events import Compacted
+from marvin_server.messages import Message
+
+if TYPE_CHECKING:
+    from marvin_server.workspace.workspace import Workspace
+
+_LOGS, _MEMORIES = ".marvin/logs", ".marvin/memories"
+INDEX = f"{_MEMORIES}/INDEX.md"
+_HEADING = "# What was said before, and where it is kept\n\n"
+_MOST_SECTIONS = 50
+
+
+class Backups:
+    """Those of one session in ``workspace``, with the secrets that ``redact`` knows blotted out. Nothing is written
+    where it is not ``allowed``, and no failure is more than a line in the log: the store has everything."""
+
+    def __init__(self, workspace: "Workspace", redact: Callable[[str], str], allowed: Callable[[], bool]) -> None:
+        self._workspace = workspace
+        self._redact = redact
+        self._allowed = allowed
+
+    async def keep(self, gone: Sequence[Message], compaction: Compacted) -> None:
+        """Write the messages that ``compaction`` has taken out of view, and a section about them into the index."""
+        if not self._allowed() or not gone:
+            return
+        from marvin_server.session import memory_index, transcript
+
+        at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        path = f"{_LOGS}/context-backup-{at}-{compaction.id[-6:]}.jsonl"
+        lines = self._redact("".join(f"{transcript.encode(message)}\n" for message in gone))
+        section = self._redact(memory_index.section(path, at, gone))
+        if await self._write(path, lambda _: lines):
+            await self._write(INDEX, lambda old: _HEADING + "".join([*_sections(old)[1 - _MOST_SECTIONS :], section]))
+
+    async def dump(self, name: str, text: str) -> str | None:
+        """Keep ``text``, which the file ``name`` has, and give the path; None where that cannot be."""
+        path = f"{_MEMORIES}/dump-{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:80]}.txt"
+        return path if self._allowed() and await self._write(path, lambda _: self._redact(text)) else None
+
+    async def _write(self, path: str, text: Callable[[str], str]) -> bool:
+        """Make the file of what it holds now, and keep ``.marvin/`` out of the person's commits."""
+        from marvin_server.workspace.changes import Change
+
+        workspace = self._workspace
+        named = str(workspace.root.path / path)
+        try:
+            old = workspace.read(named) if workspace.exists(named) else None
+            await workspace.change("Marvin: backup", [Change(path, old, text(old.text if old else ""))])
+        except (MarvinError, OSError) as error:
+            logging.getLogger("marvin.session").warning("%s is not written: %s", path, error)
+            return False
+        with suppress(MarvinError):
+            await workspace.change("Marvin: .gitignore", [Change(".marvin/.gitignore", None, "*\n")])
+        return True
+
+
+def _sections(index: str) -> list[str]:
+    return re.findall(r"^## .*?(?=^## |\Z)", index, re.DOTALL | re.MULTILINE)

@@ -1,0 +1,189 @@
+"""What the model is told in one session before the conversation: the person's and the project's files, skills, pins."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from marvin_server.agent.prompt import Block, Knowledge, Prompt, Written, blocks, prompt
+from marvin_server.errors import PermissionNeeded, ToolError, UsageError
+from marvin_server.events import Event, Notice
+from marvin_server.messages import Message
+from marvin_server.session import instructions, skills
+from marvin_server.session.instructions import OwnFiles
+from marvin_server.session.skills import Skill
+from marvin_server.session.trust import Trust
+from marvin_server.settings import Settings
+from marvin_server.workspace.encodings import readable
+from marvin_server.workspace.names import printable
+from marvin_server.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from marvin_server.session.store import Store
+    from marvin_server.session.toolbox import SessionToolbox
+
+_LONGEST_PIN = 100_000  # characters
+
+
+class Sources(Struct, frozen=True):
+    """What a prompt is made from, besides the person's own files: ``readonly`` says whether nothing may be changed at
+    the moment, ``redact`` blots out secrets, ``schema`` is what a final answer must match."""
+
+    workspace: Workspace
+    trust: Trust
+    toolbox: "SessionToolbox"
+    readonly: Callable[[], bool]
+    redact: Callable[[str], str]
+    schema: Mapping[str, object] | None = None
+
+
+class Context:
+    """The prompt of the session ``session_id``, as it was when ``settle`` was awaited last.
+
+    Outside ``coding`` mode it has what was said in the person's other conversations outside that mode. ``repo_map``
+    may be set before a turn.
+    """
+
+    def __init__(self, settings: Settings, store: "Store", session_id: str, sources: Sources, *, coding: bool) -> None:
+        self._settings = settings
+        self._store = store
+        self._id = session_id
+        self._sources, self._workspace, self._trust = sources, sources.workspace, sources.trust
+        self._coding = coding
+        self._own = OwnFiles()
+        self._person = ""
+        self._earlier: tuple[str, ...] | None = None
+        self._pinned: tuple[Written, ...] = ()
+        self._dropped: frozenset[str] = frozenset()
+        self._told: set[str] = set()
+        self.skills: Mapping[str, Skill] = {}
+        self.repo_map = ""
+
+    async def settle(self, emit: Callable[[Event], None], *, asking: bool = True) -> bool:
+        """Read all files as they are now, before a turn; False when the person wants it to stop. See ``Trust.settle``.
+        What cannot be taken is told before one turn only, and each time without ``asking``."""
+        if not await self._trust.settle(emit, asking=asking):
+            return False
+        problems = await asyncio.to_thread(self._read_files)
+        choices = self._store.context_choices.of(self._id)
+        self._dropped = frozenset(choices["drop"])
+        self._pinned = tuple([await self._pin(path) for path in choices["pin"]])
+        if self._earlier is None:
+            self._earlier = self._recalled()
+        for problem in problems:
+            if problem not in self._told:
+                emit(Notice("warning", problem))
+        if asking:
+            self._told.update(problems)
+        return True
+
+    @property
+    def prompt(self) -> Prompt:
+        """The system prompt of a request that is sent now."""
+        return prompt(blocks(self._knowledge(self._dropped)))
+
+    def blocks(self) -> tuple[tuple[Block, bool], ...]:
+        """Every block, each with whether it is sent; those that are not were dropped."""
+        sent = {block.name for block in blocks(self._knowledge(self._dropped))}
+        return tuple((block, block.name in sent) for block in blocks(self._knowledge(frozenset())))
+
+    def conversation(self) -> list[Message]:
+        """What follows the prompt: all that was said, as far as it is still sent. It may block."""
+        with self._store.beside() as store:
+            return store.history(self._id)
+
+    async def pin(self, paths: Sequence[str]) -> None:
+        """Keep these files in the prompt from now on. Raises ``UsageError``, with nothing changed, for one that cannot
+        be read without a question."""
+        located: list[str] = []
+        for path in paths:
+            try:
+                located.append(self._workspace.locate(path))
+                await self._workspace.apart(path, lambda path=path: self._workspace.read(path))
+            except PermissionNeeded as needed:
+                raise UsageError(f"{printable(path)} cannot be pinned: {needed.reason}") from None
+            except ToolError as error:
+                raise UsageError(str(error).partition("\n")[0]) from None
+        for path in located:
+            self._store.context_choices.add(self._id, "pin", path)
+
+    async def drop(self, name: str) -> None:
+        """Unpin the file, or go without the block, of this name. Raises ``UsageError`` where neither is there."""
+        choices = self._store.context_choices
+        if self._earlier is None:
+            await self.settle(lambda _: None, asking=False)
+        if name in choices.of(self._id)["pin"]:
+            choices.remove(self._id, "pin", name)
+            return
+        known = [block for block, is_sent in self.blocks() if is_sent and block.can_drop]
+        if name not in {block.name for block in known}:
+            names = ", ".join(block.name for block in known) or "none"
+            raise UsageError(f"there is nothing called {name!r} that can be dropped; there is: {names}")
+        choices.add(self._id, "drop", name)
+
+    def restore(self, name: str) -> None:
+        """Have a block back that was dropped. Raises ``UsageError`` where none of this name was."""
+        choices = self._store.context_choices
+        dropped = choices.of(self._id)["drop"]
+        if name not in dropped:
+            raise UsageError(f"{name!r} was not dropped; these were: {', '.join(dropped) or 'none'}")
+        choices.remove(self._id, "drop", name)
+
+    def _knowledge(self, without: frozenset[str]) -> Knowledge:
+        return Knowledge(
+            working_dir=str(self._workspace.directory),
+            coding=self._coding,
+            readonly=self._sources.readonly(),
+            other_toolsets=self._sources.toolbox.others(),
+            schema=self._sources.schema,
+            conventions=self._own.conventions,
+            own=self._own.instructions,
+            person=self._person,
+            project=[Written(file.path, file.text) for file in self._trust.instructions],
+            skills={skill.name: skill.description for skill in self.skills.values()},
+            earlier=self._earlier or (),
+            repo_map=self.repo_map,
+            pins=self._pinned,
+            without=without,
+        )
+
+    def _read_files(self) -> tuple[str, ...]:
+        """Take in what is on disk, and give lines on what cannot be taken."""
+        places, environ = self._settings.paths, self._settings.environ
+        self._own = instructions.read(places, environ, self._workspace.directory)
+        self._person = _about(self._settings)
+        of_person, problems = skills.of_person(places.skills)
+        of_project, more = skills.of_project(self._trust.skills)
+        self.skills = dict(sorted({**skills.bundled(), **of_project, **of_person}.items()))
+        return (*self._own.problems, *problems, *more)
+
+    async def _pin(self, path: str) -> Written:
+        name = self._workspace.named(path)
+        try:
+            document = await self._workspace.apart(name, lambda: self._workspace.read(name))
+        except (ToolError, PermissionNeeded) as error:
+            return Written(printable(path), f"[it cannot be read: {str(error).partition(chr(10))[0]}]")
+        text = self._sources.redact(readable(document.text))
+        if len(text) > _LONGEST_PIN:
+            text = f"{text[:_LONGEST_PIN]}\n[cut: the first {_LONGEST_PIN:,} of {len(text):,} characters]"
+        return Written(printable(path), text)
+
+    def _recalled(self) -> tuple[str, ...]:
+        if self._coding:
+            return ()
+        from marvin_server.session import recall
+
+        return recall.lines(self._store, self._id)
+
+
+def _about(settings: Settings) -> str:
+    """What the person has written of themselves. Most have not, and pay for a look alone."""
+    folder: Path = settings.paths.profiles / settings.profile
+    if not folder.is_dir():
+        return ""
+    from marvin_server.profiles.about import about
+    from marvin_server.profiles.profile import Profile
+
+    return about(Profile(settings.paths, settings.profile))

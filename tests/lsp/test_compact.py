@@ -1,0 +1,111 @@
+"""A summary takes the place of what was said before, asked for over the wire."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lsp.editor import Editor, Refused
+from tests.lsp.test_commands import command
+from tests.protocol.published_schema import SCHEMA, problems
+from tests.servers.model_server import ThreadedModelServer
+from tests.servers.reply import Delivery, Reply, Said
+from tests.servers.scenarios import says
+
+SUMMARY = "## Task\nTell jokes."
+
+
+def answer(body: Any, _number: int) -> Reply:
+    return says(SUMMARY if "You write the memory of Marvin" in json.dumps(body) else "A joke.")
+
+
+async def talked(editor: Editor, workspace: Path, model_server: ThreadedModelServer) -> str:
+    """A session of six turns."""
+    model_server.play(answer)
+    session_id = await editor.session(workspace)
+    for number in range(6):
+        await editor.turn(session_id, f"Joke {number}, please. {'A long story. ' * 50}")
+        await editor.event("turn.finished", session_id, nth=number + 1)
+    return session_id
+
+
+async def compact(editor: Editor, session_id: str, **params: Any) -> Any:
+    return await editor.request("marvin/session/compact", {"sessionId": session_id, **params})
+
+
+async def sent(editor: Editor, session_id: str, model_server: ThreadedModelServer, nth: int) -> list[Any]:
+    """The messages of the request that one more turn makes, without the system prompt."""
+    await editor.turn(session_id, "And now?")
+    await editor.event("turn.finished", session_id, nth=nth)
+    return model_server.requests[-1].json["messages"][1:]
+
+
+async def test_it_is_shown_and_then_carried_out_as_it_was_shown(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    shown = await compact(editor, session_id, preview=True, focus="the jokes")
+    assert [topic[:14] for topic in shown["topics"]] == ["Joke 0, please", "Joke 1, please"]
+    assert "\n-[person] Joke 0, please." in shown["diff"]
+    assert "\n+## Task\n+Tell jokes.\n" in shown["diff"]
+    requests = len(model_server.requests)
+    assert await compact(editor, session_id, focus="the jokes") == shown
+    assert len(model_server.requests) == requests
+    assert problems(shown, SCHEMA["methods"]["marvin/session/compact"]["result"]) == []
+    event = await editor.event("compaction", session_id)
+    assert problems(event, SCHEMA["events"]["compaction"]) == []
+    assert event == {"type": "compaction", **shown["compaction"]}
+    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    assert len(loaded["items"]) == 12, "for the person all of it is there"
+    messages = await sent(editor, session_id, model_server, 7)
+    assert len(messages) == 1 + 8 + 1
+    assert SUMMARY in messages[0]["content"]
+
+
+async def test_the_command_does_it_and_takes_it_back(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    asked = await command(editor, session_id, "/compact --ask")
+    assert asked[0] == "A summary takes the place of 4 messages, about:"
+    assert asked[-1].endswith("; /compact carries it out")
+    await editor.request(
+        "marvin/turn/start", {"sessionId": session_id, "input": [{"type": "text", "text": "/compact"}]}
+    )
+    await editor.event("compaction", session_id)
+    undone = await editor.request(
+        "marvin/turn/start", {"sessionId": session_id, "input": [{"type": "text", "text": "/compact undo"}]}
+    )
+    assert undone["state"] == "running"
+    await editor.event("compaction", session_id, nth=2)
+    messages = await sent(editor, session_id, model_server, 10)
+    assert len(messages) == 13
+
+
+async def test_it_is_refused_where_nothing_can_go_and_while_a_turn_runs(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await editor.session(workspace)
+    with pytest.raises(Refused, match="-32602: there is nothing to summarise"):
+        await compact(editor, session_id)
+    model_server.play([says("never", gated=True)])
+    await editor.turn(session_id)
+    with pytest.raises(Refused, match=r"1002.*then compact"):
+        await compact(editor, session_id)
+
+
+async def test_a_request_that_is_cancelled_changes_nothing(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    stalled = Reply(Said(("## Task", "\nNever.")), delivery=Delivery(stall_after=1))
+    model_server.play([stalled])
+    asked = editor.ask("marvin/session/compact", {"sessionId": session_id})
+    # Six turns, a title, and the summary.
+    assert "You write the memory" in str(model_server.wait_for_request(8).json)
+    editor.notify("$/cancelRequest", {"id": asked})
+    with pytest.raises(Refused, match="-32800"):
+        await editor.answer(asked)
+    model_server.play(answer)
+    assert len(await sent(editor, session_id, model_server, 7)) == 13
