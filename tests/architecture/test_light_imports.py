@@ -56,7 +56,7 @@ ONE_SHOT = {
     ),
     *(f"marvin_server.agent.{name}" for name in ("gate", "judge", "repeats")),
     *(f"marvin_server.agent.{name}" for name in ("admission", "budget", "compactor")),
-    *("marvin_server.session.compacting", "marvin_server.tokens"),
+    *("marvin_server.session.compacting", "marvin_server.session.composition", "marvin_server.tokens"),
     *(f"marvin_server.providers{name}" for name in ("", ".base", ".keys", ".selection", ".vendors")),
     "marvin_server.providers.vendor_files",
     *(f"marvin_server.tools{name}" for name in ("", ".arguments", ".base", ".index", ".registry")),
