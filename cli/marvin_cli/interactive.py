@@ -96,14 +96,15 @@ async def _talk(view: "View", asked: Request, person: "Person", source: "Complet
     topic = (settings.ntfy_server, asked.topic) if asked.topic else None
     notification = Notification(lambda: person.preferences, settings.environ, topic)
     is_repository = any((folder / ".git").exists() for folder in (asked.directory, *asked.directory.parents))
-    conversation = Conversation(settings, asked.directory, coding=is_repository)
+    is_typed = os.isatty(0)
+    conversation = Conversation(settings, asked.directory, coding=is_repository, can_review=is_typed)
     stops: list[str] = []
 
     def finished(event: "TurnFinished", answer: str, seconds: float) -> None:
         stops.append(event.stop_reason)
         notification.tell(event, answer, seconds)
 
-    loop = Loop(view, person, conversation, finished, in_order=not os.isatty(0))
+    loop = Loop(view, person, conversation, finished, in_order=not is_typed)
     source.loop = loop
     try:
         await loop.run(Start(asked.prompt, asked.images, asked.resume, asked.latest))

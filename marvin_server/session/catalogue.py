@@ -140,13 +140,13 @@ class Catalogue:
 
     def fork(self, session_id: str, at: str | None = None, keeper: str | None = None) -> str:
         """Start a session that shares the entries of this one up to ``at``, a message or a tool call on the way to the
-        head (None: the head), and give its id. A message takes the results of its tool calls along. With a ``keeper``
-        it is ephemeral; see ``Store.create_session``.
+        head (None: the head, "": nothing), and give its id. A message takes the results of its tool calls along. With a
+        ``keeper`` it is ephemeral; see ``Store.create_session``.
 
         Raises ``StoreError`` for an entry that is not there.
         """
         head = self.state(session_id)[0]
-        entry_id = head if at is None else self._end_of_round(session_id, at)
+        entry_id = head if at is None else self._end_of_round(session_id, at) if at else None
         fork_id, now = new_id(), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         with self._db.transaction() as database:
             database.execute(

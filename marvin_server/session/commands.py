@@ -76,14 +76,16 @@ def read(text: str) -> Typed | None:
     return Typed(command, match[2] or "") if match and command else None
 
 
-async def run(typed: Typed, desk: Desk) -> Sequence[str]:
-    """Do what was typed and give the lines to be shown. Raises ``MarvinError``, with nothing done."""
+async def run(typed: Typed, desk: Desk, others: Sequence[Command] = ()) -> Sequence[str]:
+    """Do what was typed and give the lines to be shown; ``others`` are commands that there are besides. Raises
+    ``MarvinError``, with nothing done."""
     name = typed.command.name
     if typed.argument and typed.command.argument is None:
         raise UsageError(f"/{name} takes nothing after it")
     match name:
         case "help":
-            return [f"/{each.name} {each.argument or ''}".rstrip() + f": {each.description}" for each in COMMANDS]
+            every = (*COMMANDS, *others)
+            return [f"/{each.name} {each.argument or ''}".rstrip() + f": {each.description}" for each in every]
         case "usage":
             return desk.usage().splitlines()
         case "context":

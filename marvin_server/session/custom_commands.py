@@ -21,6 +21,7 @@ from marvin_server.workspace.confine import Root
 
 FOLDER = ".marvin/commands"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
+_TYPED = re.compile(r"/([a-z][a-z0-9-]{0,63})(?:\s+(.*))?", re.DOTALL)
 _PLACE = re.compile(r"\$(ARGUMENTS|[1-9])")
 _LARGEST = 100_000
 
@@ -58,6 +59,13 @@ def find(folder: Path, directory: Path) -> dict[str, CustomCommand]:
     """The person's commands in ``folder`` and those of the project at ``directory``, by their names; the person's come
     first. What cannot be read is left out."""
     return {each.name: each for each in (*_of_project(directory), *_of_person(folder))}
+
+
+def read(text: str, folder: Path, directory: Path) -> tuple[CustomCommand, str] | None:
+    """The command that ``text`` calls, with what follows its name; None where it calls none. See ``find``."""
+    match = _TYPED.fullmatch(text.strip())
+    command = find(folder, directory).get(match[1]) if match else None
+    return (command, match[2] or "") if match and command else None
 
 
 def _of_person(folder: Path) -> Iterator[CustomCommand]:

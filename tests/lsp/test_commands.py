@@ -1,10 +1,14 @@
 """Commands that a person sends in place of a prompt, and what completes the words of one."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from marvin_server import paths
+from marvin_server.session import custom_commands
+from marvin_server.session.trust import Acceptances
 from tests.lsp.conftest import Start
 from tests.lsp.editor import Editor, Refused
 from tests.servers.model_server import ThreadedModelServer
@@ -100,6 +104,47 @@ async def test_a_command_that_cannot_be_carried_out_is_refused(
     await editor.turn(session_id)
     with pytest.raises(Refused, match=r"1002.*config/set"):
         await editor.turn(session_id, "/mode plan", whenBusy="queue")
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text)
+
+
+async def test_a_command_that_the_person_wrote_is_listed_completed_and_sent_as_its_prompt(
+    editor: Editor, home: Path, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    folder = home / "marvin" / "config" / "commands"
+    write(folder, "look-into", "---\ndescription: Look at a file\narguments: FILE\n---\nReview $1 for $ARGUMENTS.\n")
+    write(folder, "undo", "never\n")
+    session_id = await editor.session(workspace)
+    listed = (await editor.request("marvin/command/list", {"sessionId": session_id}))["commands"]
+    assert listed[-1] == {
+        "name": "look-into",
+        "description": "Look at a file",
+        "argumentHint": "FILE",
+    }
+    assert [each["description"] for each in listed if each["name"] == "undo"] != ["never"]
+    assert [each["label"] for each in await complete(editor, "/look-", sessionId=session_id)] == ["/look-into"]
+    assert "/look-into FILE: Look at a file" in await command(editor, session_id, "/help")
+    await editor.turn(session_id, '/look-into "a b.py" bugs')
+    await editor.event("turn.finished", session_id, nth=2)
+    assert model_server.requests[0].json["messages"][-1]["content"] == 'Review a b.py for "a b.py" bugs.'
+
+
+async def test_a_projects_command_is_refused_until_its_text_was_accepted(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    write(workspace / ".marvin/commands", "ship", "Ship it.\n")
+    session_id = await editor.session(workspace)
+    with pytest.raises(Refused, match="-32803: /ship is the project's"):
+        await editor.turn(session_id, "/ship")
+    found = custom_commands.find(workspace / "none", workspace)["ship"].project
+    assert found is not None
+    Acceptances(paths.find(dict(os.environ)).trust("default")).add(found, "commands")
+    await editor.turn(session_id, "/ship now")
+    await editor.event("turn.finished", session_id)
+    assert model_server.requests[0].json["messages"][-1]["content"] == "Ship it.\n\nnow"
 
 
 async def test_files_are_completed_without_what_git_ignores(editor: Editor, workspace: Path) -> None:

@@ -34,12 +34,14 @@ async def shell(
 
 
 def alive(pid: int) -> bool:
-    """Whether the process runs; a zombie that nobody has reaped does not."""
+    """Whether the process runs code: one that has given up its memory, or waits to be reaped, does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return False
-    return stat[stat.rindex(")") + 2] not in "ZX"
+    state, *fields = stat[stat.rindex(")") + 2 :].split(" ")
+    memory = fields[19]  # proc(5), vsize
+    return state not in "ZX" and memory != "0"
 
 
 class Live:

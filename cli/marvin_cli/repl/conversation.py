@@ -28,14 +28,15 @@ _LISTED = 200
 
 class Conversation:
     """One session at a time in ``directory``. ``settings`` are as the person has changed them, ``accepted_commands``
-    digests of a project's commands that they take in this session. It is the ``Desk`` of the commands that every
-    front-end has."""
+    digests of a project's commands that they take in this session. Where somebody ``can_review``, changes of files wait
+    for their word. It is the ``Desk`` of the commands that every front-end has."""
 
-    def __init__(self, settings: Settings, directory: Path, *, coding: bool) -> None:
+    def __init__(self, settings: Settings, directory: Path, *, coding: bool, can_review: bool) -> None:
         self.settings = settings
         self.directory = directory
         self.coding = coding
         self.accepted_commands: set[str] = set()
+        self._can_review = can_review
         self._store: Store | None = None
         self._opened: OpenSession | None = None
         self._choice: Choice | None = None
@@ -90,6 +91,8 @@ class Conversation:
         self.settings, self.coding = settings, is_coding
         self._store, self._choice, self._opened = store, choice, opened
         self.accepted_commands.clear()
+        if store.patches.left(opened.session.id):
+            await opened.session.patches.kept.recover()
         self._beside.append(asyncio.create_task(choice.provider.connect()))
         self._beside.append(asyncio.create_task(titles.follow(opened, store, settings)))
         return warnings
@@ -113,7 +116,14 @@ class Conversation:
                 raise MarvinError(f"there is no session in {self.directory} to continue; leave --continue out")
             resume = found.id
         opened = open_session(
-            settings, choice, store, self.directory, rounds=_ROUNDS[coding], resume=resume, coding=coding
+            settings,
+            choice,
+            store,
+            self.directory,
+            rounds=_ROUNDS[coding],
+            resume=resume,
+            can_review=self._can_review,
+            coding=coding,
         )
         return store, choice, opened, (*((choice.notice,) if choice.notice else ()), *opened.warnings)
 

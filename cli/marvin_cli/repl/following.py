@@ -12,12 +12,15 @@ from marvin_cli.repl import replay
 from marvin_cli.repl.asking import Asking
 from marvin_cli.repl.conversation import Conversation
 from marvin_cli.repl.progress import Progress
+from marvin_cli.repl.reviewing import Reviewing
 from marvin_cli.view.base import Reply, View
 from marvin_server.errors import MarvinError
 from marvin_server.events import (
     Event,
     MessageFinished,
     Notice,
+    PatchProposed,
+    PatchResolved,
     PermissionRequested,
     PermissionResolved,
     TurnFinished,
@@ -49,6 +52,7 @@ class Following:
         finished: Callable[[TurnFinished, str, float], None],
     ) -> None:
         self.progress = Progress()
+        self.reviewing = Reviewing(view, conversation)
         self._view = view
         self._conversation = conversation
         self._flags = flags
@@ -80,12 +84,16 @@ class Following:
                 self._view.say(f"… {hidden:,} earlier messages (/export has them all)", "note")
             replay.show(self._view, entries)
         self._shown = {each.message.id for each in entries}
+        if waiting := sum(len(each.open) for each in conversation.store.patches.waiting(conversation.session.id)):
+            hunks = "1 hunk is" if waiting == 1 else f"{waiting} hunks are"
+            self._view.say(f"{hunks} open for review: /review", "note")
         self._idle.set()
         self.stand()
 
     async def end(self) -> None:
         """Wait until all was shown; the session is closed."""
         self._unwatch()
+        await self.reviewing.end()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -144,9 +152,13 @@ class Following:
         entries = conversation.store.catalogue.page(conversation.session.id, _PAGE)
         theirs = [each for each in entries if each.turn_id is None or each.turn_id != turn_id]
         missed = list(takewhile(lambda each: each.message.id not in self._shown, reversed(theirs)))[::-1]
+        messages = conversation.record.messages - (len(entries) - len(theirs))
+        hidden = messages - self.progress.messages - len(missed)
+        if hidden > 0 and len(missed) == len(theirs):
+            self._view.say(f"… {hidden:,} more messages (/export has them all)", "note")
         replay.show(self._view, missed)
         self._shown.update(each.message.id for each in missed)
-        self.progress.messages = conversation.record.messages - (len(entries) - len(theirs))
+        self.progress.messages = messages
 
     def _see(self, event: Event) -> None:
         if isinstance(event, TurnFinished) and self.progress.queued.pop(event.turn_id, None) is not None:
@@ -170,11 +182,15 @@ class Following:
                 self._asking.put(permission)
             case PermissionResolved(permission_id=permission_id):
                 self._asking.settle(permission_id)
+            case PatchResolved(patch_id=patch_id):
+                self.reviewing.settle(patch_id)
             case UsageChanged():
                 self.progress.cost_usd, stands_otherwise = self._cost(), True
             case _:
                 pass
         self._view.show(event)
+        if isinstance(event, PatchProposed):
+            self.reviewing.put(event.patch)
         if isinstance(event, TurnFinished):
             self._end_turn(event)
         elif stands_otherwise:

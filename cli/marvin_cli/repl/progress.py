@@ -5,6 +5,8 @@ from marvin_server.events import (
     Event,
     MessageDelta,
     MessageFinished,
+    PatchProposed,
+    PatchResolved,
     PermissionRequested,
     PermissionResolved,
     RoundStarted,
@@ -52,7 +54,9 @@ class Progress:
                 self._busy = one_line(title, _LONGEST)
             case ToolFinished() | PermissionResolved():
                 self._busy = "working"
-            case PermissionRequested():
+            case PatchResolved() if self._busy:
+                self._busy = "working"
+            case PermissionRequested() | PatchProposed():
                 self._busy = "waiting for your answer"
             case MessageFinished(message=message):
                 self.messages += 1

@@ -4,25 +4,21 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from marvin_cli.view.base import Choice, Reply
+from marvin_cli.view.base import Choice
 from marvin_cli.view.cells import Line
 from marvin_cli.view.entry import Entry
 from marvin_cli.view.panels import Answering, Chooser, Panel, Words
-from marvin_cli.view.question import IDLE, Answer, answers, pages, question_lines
+from marvin_cli.view.question import Answer, Question, Said, pages, put
 from marvin_cli.view.surface import Surface
-from marvin_server.events import Permission
 
-# A question takes keys once nobody has typed for so many seconds: what is typed ahead of it answers nothing.
-_PAUSE = 0.6
 # Rows that a page of a question leaves for all else.
 _BESIDE = 8
-_DENIED = Answer("", "", "deny")
 Result = TypeVar("Result")
 
 
 class Asking:
     """One thing is asked at a time. ``show`` prints lines of a question, ``wake`` has a frame drawn; once ``gone`` is
-    done there is nobody left to answer, and no answer is a denial."""
+    done there is nobody left to answer."""
 
     def __init__(
         self,
@@ -38,53 +34,39 @@ class Asking:
         self._show = show
         self._wake = wake
         self._turn = asyncio.Lock()
-        self._loop = asyncio.get_running_loop()
-        self._last_key = 0.0
-        surface.key_processor.before_key_press += self._note_key
+        self._idle = ""
 
-    async def ask(self, permission: Permission) -> Reply:
-        """The person's reply, once every page was shown for a yes."""
+    async def ask(self, question: Question[Said]) -> Said:
+        """What the person says, once every page was shown for a yes."""
         async with self._turn:
-            self._note_key()
+            self._surface.note_key()
+            # No text while the question is open, though it may not take them now.
+            self._idle = "".join(answer.key for answer in question.answers) + " "
             size = self._surface.output.get_size()
-            *first, last = pages(question_lines(permission), size.columns, max(3, size.rows - _BESIDE))
-            offered = answers(permission)
-            for number, page in enumerate(first, 2):
-                self._show(page)
-                more = Answer(" ", f"shows page {number} of {len(first) + 1}", "deny")
-                denials = [answer for answer in offered if answer.decision.startswith("deny")]
-                if reply := await self._reply([more, *denials], permission, more):
-                    return reply
-            self._show(last)
-            return await self._reply(offered, permission) or Reply("deny")
+            shown = pages(question.lines, size.columns, max(3, size.rows - _BESIDE))
+
+            def more(number: int) -> Answer[Said]:
+                return Answer(" ", f"shows page {number} of {len(shown)}", lambda _: None)
+
+            return await put(question, shown, show=self._show, more=more, answer=self._pressed, words=self._words)
 
     async def choose(self, title: str, choices: Sequence[Choice]) -> str | None:
         """The value of a choice; None when the person wants none."""
         async with self._turn:
             return await self._result(Chooser(title, choices), None)
 
-    async def _reply(
-        self, offered: Sequence[Answer], permission: Permission, more: Answer | None = None
-    ) -> Reply | None:
-        """What the person replies; None when they want to see ``more``."""
-        while (answer := await self._pressed(offered)) != more:
-            if not answer.asks:
-                return Reply(answer.decision)
-            is_edit = answer.decision == "allow_edited"
-            words = await self._result(Words(answer.asks, _command(permission) if is_edit else ""), None)
-            self._last_key = 0.0
-            if words is not None and not is_edit:
-                return Reply(answer.decision, note=words.strip() or None)
-            if words and words.strip():
-                return Reply(answer.decision, command=words)
-        return None
+    async def _words(self, answer: Answer[Said]) -> str | None:
+        words = await self._result(Words(answer.asks, answer.text), None)
+        self._surface.forget_key()
+        return words
 
-    async def _pressed(self, offered: Sequence[Answer]) -> Answer:
-        """The answer whose key is pressed, once nobody types any more; other text goes to the input."""
+    async def _pressed(self, offered: Sequence[Answer[Said]]) -> Answer[Said] | None:
+        """The answer whose key is pressed, once nobody types any more; other text goes to the input. None where there
+        is nobody left."""
         while True:
-            pressed = await self._result(Answering(offered, IDLE), _DENIED)
-            if isinstance(pressed, Answer):
-                self._last_key = 0.0
+            pressed = await self._result(Answering(offered, self._idle), None)
+            if not isinstance(pressed, str):
+                self._surface.forget_key()
                 return pressed
             self._entry.paste(pressed)
 
@@ -94,7 +76,7 @@ class Asking:
         self._wake()
         try:
             if panel.waits:
-                await self._quiet()
+                await self._surface.quiet(self._gone)
                 panel.waits = False
                 self._wake()
             self._surface.layout.focus(panel.window)
@@ -104,17 +86,3 @@ class Asking:
             self._surface.panel = None
             self._surface.layout.focus(self._entry.window)
             self._wake()
-
-    async def _quiet(self) -> None:
-        """Wait until nobody has typed for a while."""
-        left = self._last_key + _PAUSE - self._loop.time()
-        if left > 0 and not self._gone.done():
-            await asyncio.wait({self._gone}, timeout=left)
-            await self._quiet()
-
-    def _note_key(self, _sender: object = None) -> None:
-        self._last_key = self._loop.time()
-
-
-def _command(permission: Permission) -> str:
-    return permission.command.display if permission.command else ""

@@ -8,9 +8,10 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from marvin_server.events import Decision, Event, Permission
+from marvin_server.events import Decision, Event, Patch, Permission
 
 Tone = Literal["plain", "output", "note", "warning", "error"]
+Ruling = Literal["keep", "reject", "keep_all", "reject_all", "later"]
 
 
 class Entered(Struct, frozen=True):
@@ -43,6 +44,13 @@ class Reply(Struct, frozen=True):
     decision: Decision
     command: str | None = None
     note: str | None = None
+
+
+class Verdict(Struct, frozen=True):
+    """What a person says of a hunk, or of all that are left of a patch. A ``reason`` goes with a rejection."""
+
+    ruling: Ruling
+    reason: str | None = None
 
 
 class Choice(Struct, frozen=True):
@@ -91,7 +99,8 @@ class Standing(Struct, frozen=True):
 class View(Protocol):
     """A terminal. ``show`` and ``say`` return at once; what a reader of the terminal does not take waits in the view.
 
-    One ``read``, one ``ask`` or one ``choose`` is under way at a time for each; cancelling one takes it off the screen.
+    One ``read`` is under way at a time, and beside it one ``ask``, ``review`` or ``choose``, for which others wait;
+    cancelling one takes it off the screen.
     """
 
     async def __aenter__(self) -> "View": ...
@@ -107,6 +116,10 @@ class View(Protocol):
     def say(self, text: str, tone: Tone = "plain") -> None:
         """Show lines of Marvin's own. Markdown in plain ones is rendered where the view can; ``output`` is what a
         command of the person's has printed: shown as it is, unfolded."""
+        ...
+
+    def say_rows(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Show a list, each of its rows a name and what is to be said of it."""
         ...
 
     def echo(self, text: str) -> None:
@@ -128,6 +141,11 @@ class View(Protocol):
     async def ask(self, permission: Permission) -> Reply:
         """The person's answer to a question, with all that a yes covers shown. There is no default: what is typed
         ahead, an empty line and the end of the input are no yes."""
+        ...
+
+    async def review(self, part: Patch, number: int, count: int) -> Verdict:
+        """The person's word on ``part``, the hunk of this ``number`` (from 1) out of ``count`` of a patch; it is shown
+        whole before it can be kept. Whatever is no answer is ``later``."""
         ...
 
     async def choose(self, title: str, choices: Sequence[Choice]) -> str | None:

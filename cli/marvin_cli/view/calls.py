@@ -24,6 +24,7 @@ class Call:
         self._sanitiser = Sanitiser()
         self._output = ""
         self.patches: list[Patch] = []
+        self.was_reviewed = False
 
     def begin(self, now: float) -> None:
         """Count the time from now on: whatever it waited for is over."""
@@ -47,6 +48,8 @@ class Call:
         return [head, *self._result(event)]
 
     def _result(self, event: ToolFinished) -> list[Line]:
+        if self.was_reviewed and event.status == "ok":
+            return []
         if self.patches:
             return [shown for patch in self.patches for shown in indented(patch_lines(patch))]
         texts = printable(event.output).rstrip("\n").split("\n")

@@ -15,20 +15,21 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout.containers import Container
 
 from marvin_cli.view.asking import Asking
-from marvin_cli.view.base import Choice, Ended, Entered, Input, Interrupted, Reply, Source, Standing, Tone
+from marvin_cli.view.base import Choice, Ended, Entered, Input, Interrupted, Reply, Source, Standing, Tone, Verdict
 from marvin_cli.view.cells import Line, Row, wrapped
 from marvin_cli.view.drawing import Drawing
 from marvin_cli.view.editor import edited
 from marvin_cli.view.entry import Entry
 from marvin_cli.view.paint import Paint, colour_bits, is_light, is_light_colour
+from marvin_cli.view.question import hunk_question, permission_question
 from marvin_cli.view.surface import Surface
 from marvin_cli.view.themes import THEMES, fitting
 from marvin_cli.view.tty import TerminalInput, TerminalOutput
 from marvin_server.errors import UsageError
-from marvin_server.events import Event, Permission
+from marvin_server.events import Event, Patch, Permission
 
-# Seconds: for how long a terminal may reply, between two frames, and between two looks at a time that goes on.
-_REPLY, _FRAME, _TICK = 2.0, 1 / 30, 0.2
+# Seconds between two frames, and between two looks at a time that goes on.
+_FRAME, _TICK = 1 / 30, 0.2
 Result = TypeVar("Result")
 
 
@@ -48,9 +49,8 @@ class Console(ABC):
         self._next_frame = 0.0
         self._is_away = False
         self._output = TerminalOutput(environ)
-        self._keyboard = TerminalInput()
         self._entry = Entry(source, self._entered)
-        self._surface = Surface(self._entry, self._keyboard, self._output, self._bindings(), vi=vi, chat=chat)
+        self._surface = Surface(self._entry, TerminalInput(), self._output, self._bindings(), vi=vi, chat=chat)
         self.wear(theme)
 
     async def __aenter__(self) -> Self:
@@ -58,7 +58,7 @@ class Console(ABC):
         self._gone: asyncio.Future[None] = self._loop.create_future()
         self._loop.add_signal_handler(signal.SIGHUP, self.end)
         if self._theme == "auto" and self._bits and self._is_light is None:
-            self._surface.after_render += self._ask_background
+            self._surface.ask_background(self._learn_background)
         self._running = asyncio.create_task(self._run())
         self._asking = Asking(self._surface, self._entry, self._gone, self._question, self._wake)
         return self
@@ -82,6 +82,10 @@ class Console(ABC):
         self._drawing.say(text, tone)
         self._wake()
 
+    def say_rows(self, rows: Sequence[tuple[str, str]]) -> None:
+        self._drawing.say_rows(rows)
+        self._wake()
+
     def echo(self, text: str) -> None:
         self._drawing.echo(text)
         self._wake()
@@ -98,7 +102,10 @@ class Console(ABC):
         return await self._inputs.get()
 
     async def ask(self, permission: Permission) -> Reply:
-        return await self._asking.ask(permission)
+        return await self._asking.ask(permission_question(permission))
+
+    async def review(self, part: Patch, number: int, count: int) -> Verdict:
+        return await self._asking.ask(hunk_question(part, number, count))
 
     async def choose(self, title: str, choices: Sequence[Choice]) -> str | None:
         return await self._asking.choose(title, choices)
@@ -191,13 +198,6 @@ class Console(ABC):
     def _question(self, lines: list[Line]) -> None:
         self._drawing.add("question", lines)
         self._wake()
-
-    def _ask_background(self, _sender: object) -> None:
-        """Ask once the terminal echoes no more what it is sent."""
-        self._surface.after_render -= self._ask_background
-        self._keyboard.on_background = self._learn_background
-        self._output.ask_background()
-        self._loop.call_later(_REPLY, self._keyboard.forget_reply)
 
     def _learn_background(self, reply: str) -> None:
         self._is_light = is_light_colour(reply)

@@ -14,8 +14,9 @@ _ALIKE, _LONGEST = 0.4, 400
 _Marked = tuple[str, str, tuple[Fragment, ...]]  # The sign, the role of the line, and its text.
 
 
-def patch_lines(patch: Patch) -> list[Line]:
-    """Each file with what is counted, and beneath it its hunks with line numbers, new ones where there are."""
+def patch_lines(patch: Patch, clean: Callable[[str], str] = printable) -> list[Line]:
+    """Each file with what is counted, and beneath it its hunks with line numbers, new ones where there are; ``clean``
+    makes each line harmless."""
     lines: list[Line] = []
     for edit in patch.edits:
         lines.append(Line(_heading(edit), (("", "  "),)))
@@ -23,7 +24,7 @@ def patch_lines(patch: Patch) -> list[Line]:
         for number, hunk in enumerate(edit.hunks):
             if number:
                 lines.append(Line((("muted", f"{'⋮':>{digits + 1}}"),)))
-            lines += _hunk(hunk, digits)
+            lines += _hunk(hunk, digits, clean)
     return lines
 
 
@@ -73,17 +74,17 @@ def _height(hunk: Hunk) -> int:
     return max(len(hunk.old_lines), len(hunk.new_lines))
 
 
-def _hunk(hunk: Hunk, digits: int) -> Iterator[Line]:
+def _hunk(hunk: Hunk, digits: int, clean: Callable[[str], str]) -> Iterator[Line]:
     old, new = hunk.old_start, hunk.new_start
-    for sign, role, row in _compared(_shown(hunk.old_lines), _shown(hunk.new_lines)):
+    for sign, role, row in _compared(_shown(hunk.old_lines, clean), _shown(hunk.new_lines, clean)):
         number = old if sign == "-" else new
         old += sign != "+"
         new += sign != "-"
         yield Line(joined((("muted", f"{number:>{digits + 1}} "), (role, f"{sign} "), *row)), (), verbatim=True)
 
 
-def _shown(texts: tuple[str, ...]) -> list[str]:
-    return [printable(text.rstrip("\r\n")).expandtabs(4) for text in texts]
+def _shown(texts: tuple[str, ...], clean: Callable[[str], str]) -> list[str]:
+    return [clean(text.rstrip("\r\n")).expandtabs(4) for text in texts]
 
 
 def _compared(old: list[str], new: list[str]) -> Iterator[_Marked]:

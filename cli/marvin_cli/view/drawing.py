@@ -4,13 +4,13 @@ Pure: it knows no terminal. Everything that a model or a tool wrote is made harm
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from marvin_cli.view.base import Tone
 from marvin_cli.view.calls import Call, elapsed, indented
-from marvin_cli.view.cells import EMPTY, Line, line
+from marvin_cli.view.cells import EMPTY, Line, line, width
 from marvin_cli.view.diffs import patch_lines
 from marvin_cli.view.markdown import Markdown
 from marvin_server.events import (
@@ -36,7 +36,10 @@ from marvin_server.sanitise import Sanitiser, one_line, printable
 
 _ROWS_OF_A_PROMPT, _MOST_OF_A_PROMPT = 20, 2_000
 _SEEN_OF_A_THOUGHT = 400
+_WIDEST_NAME = 28
 _PREFIXES = {"note": "", "warning": "Warning: ", "error": "Error: "}
+# What ends reviews of changes beside a person: taking all of it back, and that there are too many.
+_SETTLED_BY_THEMSELVES = ("undo", "limit")
 _STOPS: dict[Stop, str] = {
     "cancelled": "[Cancelled]",
     "denied": "Stopped: the permission was denied.",
@@ -76,7 +79,6 @@ class Drawing:
         self._thought_since: float | None = None
         self._calls: dict[str, Call] = {}
         self._asked: dict[str, Permission] = {}
-        self._proposed: set[str] = set()
 
     @property
     def is_moving(self) -> bool:
@@ -129,6 +131,18 @@ class Drawing:
             first, *more = printable(text).rstrip("\n").split("\n")
             rows = [f"{_PREFIXES[tone]}{first}", *more]
             self.add(tone, [line(row, "muted" if tone == "note" else tone) for row in rows])
+
+    def say_rows(self, rows: Sequence[tuple[str, str]]) -> None:
+        """A list: names, and beside them, or below where there is no room, what is to be said of each."""
+        shown = [(printable(name), printable(said)) for name, said in rows]
+        room = min(_WIDEST_NAME, self._columns() // 2 - 2)
+        margin = max((width(name) for name, _ in shown if width(name) <= room), default=0)
+        for name, said in shown:
+            if width(name) <= room:
+                first = f"{name}{' ' * (margin - width(name))}  "
+                self.add("output", [line(said, "", first)])
+            else:
+                self.add("output", [line(name), line(said, "", "    ")])
 
     def add(self, kind: str, lines: list[Line]) -> None:
         """Add final lines, apart from those of another kind."""
@@ -220,12 +234,13 @@ class Drawing:
 
     def _change(self, event: PatchProposed | PatchApplied | PatchResolved) -> None:
         if isinstance(event, PatchResolved):
+            if event.by in _SETTLED_BY_THEMSELVES:
+                return
             what = f"{len(event.kept)} kept, {len(event.rejected)} rejected"
             self.add("note", [line(f"Hunks of the patch: {what}{_by(event.by)}", "muted")])
         elif isinstance(event, PatchProposed):
-            self._proposed.add(event.patch.id)
-            head = line(f"{one_line(event.patch.title)} waits for your review", "accent")
-            self.add("patch", [head, *indented(patch_lines(event.patch))])
+            if call := self._calls.get(event.patch.tool_call_id or ""):
+                call.was_reviewed = True
         elif call := self._calls.get(event.patch.tool_call_id or ""):
             call.patches.append(event.patch)
         else:

@@ -25,14 +25,25 @@ _MENU = 8
 
 
 class Entry:
-    """``on_enter`` gets what was entered, whole, and whether it steers."""
+    """``on_enter`` gets what was entered, whole, and whether it steers. The line begins with ``prompt``. While it
+    ``is_answer``, it may be empty, and is not kept. Where it ``offers``, completions are shown as somebody types, else
+    Tab puts one after the other into the line."""
 
-    def __init__(self, source: Source, on_enter: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        on_enter: Callable[[str, bool], None],
+        prompt: Callable[[], str] = lambda: "› ",
+        is_answer: Callable[[], bool] = lambda: False,
+        *,
+        offers: bool = True,
+    ) -> None:
         self._on_enter = on_enter
+        self._is_answer = is_answer
         self._pastes = Pastes()
         self._buffer = Buffer(
             completer=_Completions(source),
-            complete_while_typing=True,
+            complete_while_typing=offers,
             history=_Earlier(source, self._pastes),
             multiline=True,
         )
@@ -50,10 +61,12 @@ class Entry:
             height=lambda: Dimension(min=1, max=max(1, get_app().output.get_size().rows // 2)),
             wrap_lines=True,
             dont_extend_height=True,
-            get_line_prefix=lambda number, wrap: [("class:prompt", "› " if (number, wrap) == (0, 0) else "  ")],
+            get_line_prefix=lambda number, wrap: [
+                ("class:prompt", prompt() if (number, wrap) == (0, 0) else " " * width(prompt()))
+            ],
         )
         menu = Window(FormattedTextControl(self._menu), height=Dimension(max=_MENU), dont_extend_height=True)
-        completing = Condition(lambda: self._buffer.complete_state is not None)
+        completing = Condition(lambda: offers and self._buffer.complete_state is not None)
         warning = Window(FormattedTextControl(self._warning, "class:warning"), height=1)
         is_long = Condition(lambda: self._size > LONG)
         parts = [ConditionalContainer(warning, is_long), self.window, ConditionalContainer(menu, completing), search]
@@ -133,10 +146,11 @@ class Entry:
         return keys
 
     def _enter(self, *, steers: bool) -> None:
-        if text := self.text.strip("\n"):
-            if not text.strip():
-                return
-            self._buffer.history.append_string(text)
+        text = self.text.strip("\n")
+        is_answer = self._is_answer()
+        if text.strip() or is_answer:
+            if not is_answer:
+                self._buffer.history.append_string(text)
             self._buffer.reset()
             self._on_enter(text, steers)
 

@@ -25,7 +25,7 @@ def open_view(
     if is_plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
         from marvin_cli.view.plain import PlainView
 
-        return PlainView(source, environ, theme=theme, screen_reader=screen_reader)
+        return PlainView(source, environ, theme=theme, vi=vi, screen_reader=screen_reader)
     if kind == "curses":
         from marvin_cli.view.curses import CursesView
 

@@ -15,7 +15,7 @@ from prompt_toolkit.layout.containers import Container
 
 from marvin_cli.view.base import Choice, matching
 from marvin_cli.view.cells import cut, width
-from marvin_cli.view.question import Answer
+from marvin_cli.view.question import Answer, Said
 from marvin_server.sanitise import one_line
 
 _MOST_CHOICES = 10
@@ -38,7 +38,7 @@ class Panel(Generic[Result]):
             self.result.set_result(result)
 
 
-class Answering(Panel[Answer | str]):
+class Answering(Panel[Answer[Said] | str | None]):
     """Waits for the key of one of ``answers``, and shows them. ``idle`` keys do nothing. Any other text is the result
     as well: nothing was answered with it.
 
@@ -46,7 +46,7 @@ class Answering(Panel[Answer | str]):
     keys go to the input.
     """
 
-    def __init__(self, answers: Sequence[Answer], idle: str) -> None:
+    def __init__(self, answers: Sequence[Answer[Said]], idle: str) -> None:
         super().__init__()
         self.waits = True
         self._answers = {answer.key: answer for answer in answers}

@@ -1,45 +1,122 @@
-"""A question to the person as lines that show all that a yes covers, and the answers that it takes."""
+"""A question to the person as lines that show all that a yes covers, and the answers that it takes: one about a
+permission, or one about a hunk of a change."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from marvin_cli.view.base import Reply, Verdict
 from marvin_cli.view.cells import EMPTY, Line, line, wrapped
-from marvin_cli.view.diffs import unified_lines
-from marvin_server.events import Decision, Permission
+from marvin_cli.view.diffs import patch_lines, unified_lines
+from marvin_server.events import Decision, Patch, Permission
 from marvin_server.sanitise import one_line, revealed
 
 _FIELD = 11
 _TITLE, _LONGEST_TITLE = 76, 2000
+Said = TypeVar("Said")
 
 
-class Answer(Struct, frozen=True):
-    """One key, what it does in a word or two, and the decision that it makes. It ``asks`` for a line more."""
+class Answer(Struct, Generic[Said], frozen=True):
+    """One key, and what it does in a few words. It may ask ``asks`` for a line more, which begins as ``text``; what it
+    ``says`` then depends on that line, and is None where it has to be another one.
+
+    One that ``is_yes`` can be given only once all was shown.
+    """
 
     key: str
     label: str
-    decision: Decision
+    says: Callable[[str], Said | None]
     asks: str = ""
+    text: str = ""
+    is_yes: bool = False
+
+    @property
+    def word(self) -> str:
+        """What may be entered in place of the key."""
+        return self.label.partition(",")[0]
+
+
+class Question(Struct, Generic[Said], frozen=True):
+    """What is asked: its lines, the answers in the order in which they are shown, and what no answer says."""
+
+    lines: list[Line]
+    answers: list[Answer[Said]]
+    otherwise: Said
 
 
 _EVER = "yes, whenever the text is this"
-_EVERY = (
-    Answer("y", "yes", "allow_once"),
-    Answer("s", "yes, for this session", "allow_session"),
-    Answer("e", "edit", "allow_edited", "Command"),
-    Answer("n", "no", "deny"),
-    Answer("t", "no, and tell why", "deny", "Reason"),
-    Answer("x", "no, and stop", "deny_and_stop"),
-)
-# The keys that are no text while a question is open, though it may not take them now.
-IDLE = "".join(answer.key for answer in _EVERY) + " "
 
 
-def answers(permission: Permission) -> list[Answer]:
-    """The answers that the question takes, in the order in which they are shown. A yes to a project's file is kept."""
-    offered = [answer for answer in _EVERY if answer.decision in permission.options]
-    if permission.kind != "trust":
-        return offered
-    return [replace(answer, label=_EVER) if answer.decision == "allow_once" else answer for answer in offered]
+async def put(
+    question: Question[Said],
+    shown: Sequence[list[Line]],
+    *,
+    show: Callable[[list[Line]], None],
+    more: Callable[[int], Answer[Said]],
+    answer: Callable[[Sequence[Answer[Said]]], Awaitable[Answer[Said] | None]],
+    words: Callable[[Answer[Said]], Awaitable[str | None]],
+) -> Said:
+    """What the person says to a question whose lines are ``shown`` page by page, a yes after the last one only.
+
+    ``more`` is the answer that shows the page of this number; ``answer`` gets one of those that are offered, None where
+    nobody is left, and ``words`` the line that it asks for, None to go back.
+    """
+    harmless = [each for each in question.answers if not each.is_yes]
+    for number, page in enumerate(shown, 1):
+        show(page)
+        further = more(number + 1) if number < len(shown) else None
+        offered = [further, *harmless] if further else question.answers
+        while (chosen := await answer(offered)) is not further or further is None:
+            if chosen is None:
+                return question.otherwise
+            given = await words(chosen) if chosen.asks else ""
+            if given is not None and (said := chosen.says(given)):
+                return said
+    return question.otherwise
+
+
+def permission_question(permission: Permission) -> Question[Reply]:
+    """The question about a permission. A yes to a project's file is kept."""
+    command = permission.command.display if permission.command else ""
+
+    def edited(words: str) -> Reply | None:
+        return Reply("allow_edited", command=words) if words.strip() else None
+
+    every: list[tuple[Decision, Answer[Reply]]] = [
+        ("allow_once", _fixed("y", _EVER if permission.kind == "trust" else "yes", Reply("allow_once"), is_yes=True)),
+        ("allow_session", _fixed("s", "yes, for this session", Reply("allow_session"), is_yes=True)),
+        ("allow_edited", Answer("e", "edit", edited, "Command", command, is_yes=True)),
+        ("deny", _fixed("n", "no", Reply("deny"))),
+        ("deny", Answer("t", "no, and tell why", lambda words: Reply("deny", note=words.strip() or None), "Reason")),
+        ("deny_and_stop", _fixed("x", "no, and stop", Reply("deny_and_stop"))),
+    ]
+    offered = [answer for decision, answer in every if decision in permission.options]
+    return Question(question_lines(permission), offered, Reply("deny"))
+
+
+def hunk_question(part: Patch, number: int, count: int) -> Question[Verdict]:
+    """The question about one hunk of a change, see ``View.review``."""
+    title = one_line(revealed(part.title), _TITLE)
+    place = f"Keep change {number} of {count}? {title}" if count > 1 else f"Keep this change? {title}"
+    offered = [
+        _fixed("k", "keep", Verdict("keep"), is_yes=True),
+        _fixed("r", "reject", Verdict("reject")),
+        Answer("t", "reject, and tell why", lambda words: Verdict("reject", words.strip() or None), "Reason"),
+        _fixed("l", "later", Verdict("later")),
+    ]
+    if number < count:
+        rest = [
+            _fixed("a", "keep all that follow", Verdict("keep_all"), is_yes=True),
+            _fixed("x", "reject all that follow", Verdict("reject_all")),
+        ]
+        offered[3:3] = rest
+    lines = [Line((("", "  "), *one.fragments), one.hang, one.verbatim) for one in patch_lines(part, revealed)]
+    return Question([line(place, "warning", "? "), *lines], offered, Verdict("later"))
+
+
+def _fixed(key: str, label: str, said: Said, *, is_yes: bool = False) -> Answer[Said]:
+    return Answer(key, label, lambda _: said, is_yes=is_yes)
 
 
 def question_lines(permission: Permission) -> list[Line]:

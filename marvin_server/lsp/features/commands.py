@@ -1,8 +1,12 @@
-"""``marvin/command/list``, and the commands that a person sends in place of a prompt."""
+"""``marvin/command/list``, and the commands that a person sends in place of a prompt: Marvin's own, and those that they
+or their project have written."""
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from marvin_server.errors import MarvinError
 from marvin_server.lsp import opening
 from marvin_server.lsp.features import config
 from marvin_server.lsp.live import LiveSession
@@ -13,7 +17,7 @@ from marvin_server.protocol.reading import read
 
 if TYPE_CHECKING:
     from marvin_server.lsp.server import Server
-    from marvin_server.session.commands import Typed
+    from marvin_server.session.commands import Command, Typed
     from marvin_server.session.opening import OpenSession
     from marvin_server.session.options import Option
     from marvin_server.session.session import Session
@@ -23,9 +27,42 @@ async def list_(server: "Server", params: dict[str, Any]) -> CommandListResult:
     """The commands that ``marvin/turn/start`` carries out in this session."""
     from marvin_server.session import commands
 
-    server.sessions.record(read(params, CommandListParams).session_id)
-    listed = tuple(SlashCommand(each.name, each.description, each.argument) for each in commands.COMMANDS)
-    return CommandListResult(listed)
+    record = server.sessions.record(read(params, CommandListParams).session_id)
+    every = (*commands.COMMANDS, *await written(server, Path(record.cwd)))
+    return CommandListResult(tuple(SlashCommand(each.name, each.description, each.argument) for each in every))
+
+
+async def written(server: "Server", directory: Path) -> "Sequence[Command]":
+    """The commands that people have written for ``directory``; none has the name of one of Marvin's own."""
+    from marvin_server.session import commands, custom_commands
+
+    own = {each.name for each in commands.COMMANDS}
+    found = await asyncio.to_thread(custom_commands.find, server.sessions.settings.paths.commands, directory)
+    return [
+        commands.Command(each.name, each.description, each.argument) for each in found.values() if each.name not in own
+    ]
+
+
+async def prompt(server: "Server", live: LiveSession, text: str) -> str:
+    """What the model gets for ``text``: the prompt of the command that it calls, if it calls one that was written.
+    Raises ``MarvinError`` for one that cannot be used, or is a project's and not accepted."""
+    if not text.lstrip().startswith("/"):
+        return text
+    from marvin_server.session import custom_commands
+    from marvin_server.session.trust import Acceptances
+
+    settings = live.settings
+    directory = Path(server.sessions.record(live.id).cwd)
+    if not (called := await asyncio.to_thread(custom_commands.read, text, settings.paths.commands, directory)):
+        return text
+    command, arguments = called
+    acceptances = Acceptances(settings.paths.trust(settings.profile))
+    if not (command.project is None or settings.trust or acceptances.has(command.project, "commands")):
+        raise MarvinError(
+            f"/{command.name} is the project's, and nobody has accepted its text: use it once in a terminal, where"
+            " `marvin` shows it and asks"
+        )
+    return command.prompt(arguments)
 
 
 async def run(server: "Server", live: LiveSession, typed: "Typed") -> str:
@@ -41,10 +78,10 @@ async def run(server: "Server", live: LiveSession, typed: "Typed") -> str:
     if live.feed is not None:
         for step in server.sessions.store.steps.all(session_id=live.id)[-1:]:
             live.feed.belongs_to(step.turn_id)
-    lines = await commands.run(typed, _Desk(server, live, session))
+    record = server.sessions.record(live.id)
+    lines = await commands.run(typed, _Desk(server, live, session), await written(server, Path(record.cwd)))
     if live.choice is not None:
         return session.tell(lines, live.choice.provider.name, live.choice.provider.model)
-    record = server.sessions.record(live.id)
     return session.tell(lines, record.provider, record.model)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from marvin_server.errors import UsageError
+from marvin_server.lsp.features.commands import written
 from marvin_server.protocol.catalog import CompleteParams, CompleteResult, Completion
 from marvin_server.protocol.reading import read
 from marvin_server.workspace import mentions
@@ -12,7 +13,7 @@ from marvin_server.workspace import mentions
 if TYPE_CHECKING:
     from marvin_server.lsp.server import Server
 
-_COMMAND = re.compile(r"\s*/([a-z]*)$")
+_COMMAND = re.compile(r"\s*/([a-z0-9-]*)$")
 
 
 async def complete(server: "Server", params: dict[str, Any]) -> CompleteResult:
@@ -23,7 +24,7 @@ async def complete(server: "Server", params: dict[str, Any]) -> CompleteResult:
     if found := await mentions.meant(before, server.file_names, cwd):
         return CompleteResult(tuple(Completion(each.label, each.text, each.kind, each.folder) for each in found[1]))
     if match := _COMMAND.fullmatch(before):
-        return CompleteResult(_commands(match[1]))
+        return CompleteResult(await _commands(server, cwd, match[1]))
     return CompleteResult(())
 
 
@@ -37,11 +38,11 @@ def _until(text: str, cursor: int, encoding: str) -> str:
     return text.encode(codec, "surrogatepass")[: cursor * size].decode(codec, "ignore")
 
 
-def _commands(letters: str) -> tuple[Completion, ...]:
+async def _commands(server: "Server", directory: Path, letters: str) -> tuple[Completion, ...]:
     from marvin_server.session.commands import COMMANDS
 
     return tuple(
         Completion(f"/{each.name}", f"/{each.name}", "command", each.description)
-        for each in COMMANDS
+        for each in (*COMMANDS, *await written(server, directory))
         if each.name.startswith(letters)
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from marvin_server.lsp import context, opening, sources
-from marvin_server.lsp.features.commands import run as run_command
+from marvin_server.lsp.features import commands as own_commands
 from marvin_server.lsp.refusals import Refusal
 from marvin_server.messages import new_id, user_message
 from marvin_server.protocol.base import Done
@@ -43,12 +43,13 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
     typed = commands.read(prompt)
     added, pictures = await context.added(() if typed else asked.context, sources.of(server, live))
     images = await context.pictures(part for part in asked.input if isinstance(part, ImageInput))
-    message = replace(user_message(prompt, (*images, *pictures), added), id=message_id)
+    said = await own_commands.prompt(server, live, prompt) if typed is None else prompt
+    message = replace(user_message(said, (*images, *pictures), added), id=message_id)
     async with live.lock:
         if known := _known(server, live, key, message_id):
             return known
         if typed:
-            told = TurnStartResult(await run_command(server, live, typed), "running")
+            told = TurnStartResult(await own_commands.run(server, live, typed), "running")
         else:
             session = await opening.ready(server, live)
             running = session.running

@@ -26,7 +26,7 @@ class Terminal:
         self.person = Person(loaded)
         self.source = Completions(self.person)
         self.finished: list[tuple[TurnFinished, str]] = []
-        conversation = Conversation(loaded, workspace, coding=coding)
+        conversation = Conversation(loaded, workspace, coding=coding, can_review=not in_order)
         self.loop = Loop(self.view, self.person, conversation, self._finish, in_order=in_order)
         self.source.loop = self.loop
 

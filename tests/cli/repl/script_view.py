@@ -4,16 +4,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from marvin_cli.view.base import Choice, Ended, Entered, Input, Interrupted, Reply, Standing, Tone
+from marvin_cli.view.base import Choice, Ended, Entered, Input, Interrupted, Reply, Standing, Tone, Verdict
 
-from marvin_server.events import Event, MessageDelta, MessageFinished, Permission, TurnFinished
+from marvin_server.events import Event, MessageDelta, MessageFinished, Patch, Permission, TurnFinished
 
 WAIT_SECONDS = 20.0
 
 
 class ScriptView:
     """See ``view.base.View``. ``lines`` are what was said and echoed, ``events`` what was shown, ``standings`` how it
-    stood; ``asked`` are the questions, which ``replies`` answer, and ``chosen`` picks of choices."""
+    stood; ``asked`` are the questions, which ``replies`` answer, ``reviewed`` the hunks, which
+    ``verdicts`` do, and ``chosen`` picks of choices."""
 
     themes = ("dark", "light")
 
@@ -22,6 +23,8 @@ class ScriptView:
         self.events: list[Event] = []
         self.standings: list[Standing] = []
         self.asked: list[Permission] = []
+        self.reviewed: list[tuple[Patch, int, int]] = []
+        self.verdicts: asyncio.Queue[Verdict] = asyncio.Queue()
         self.offered: list[list[Choice]] = []
         self.drafts: list[str] = []
         self.theme = "dark"
@@ -86,6 +89,10 @@ class ScriptView:
         self.lines.append(f"{tone}: {text}")
         self._changed.set()
 
+    def say_rows(self, rows: Sequence[tuple[str, str]]) -> None:
+        if rows:
+            self.say("\n".join(f"{name}  {said}" for name, said in rows), "output")
+
     def echo(self, text: str) -> None:
         self.lines.append(f"> {text}")
         self._changed.set()
@@ -104,6 +111,11 @@ class ScriptView:
         self.asked.append(permission)
         self._changed.set()
         return await self.replies.get()
+
+    async def review(self, part: Patch, number: int, count: int) -> Verdict:
+        self.reviewed.append((part, number, count))
+        self._changed.set()
+        return await self.verdicts.get()
 
     async def choose(self, title: str, choices: Sequence[Choice]) -> str | None:
         self.offered.append(list(choices))

@@ -1,11 +1,12 @@
 """Every command of the terminal, and what a line is that is none."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
 from marvin_cli.repl import commands
-from marvin_cli.view.base import Reply
+from marvin_cli.view.base import Reply, Verdict
 
 from tests.cli.repl.conftest import Open, Terminal
 from tests.servers.model_server import ThreadedModelServer
@@ -39,11 +40,12 @@ SAID = {
     "compact": "error: there is nothing to summarise",
     "compact undo": "error: there is no summary",
     "compact --all": "error: /compact takes [--ask]",
+    "review": "note: Not decided",
     "tools": "output: ",
     "tools read_file": "output: read_file (files, read)",
     "tools nope": "error: there is no tool called nope",
     "sessions": "output: 01",
-    "sessions nowhere-said": "output: Nothing found.",
+    "sessions nowhere-said": "note: Nothing found.",
     "resume nowhere-said": "error: there is no session with 'nowhere-said'",
     "fork": "> make it",
     "fork 9": "error: there are only 1 prompts",
@@ -53,7 +55,7 @@ SAID = {
     "rename": "error: /rename needs the new title",
     "export told.md": "note: Written to ",
     "export told.json": "note: Written to ",
-    "queue": "output: Nothing waits.",
+    "queue": "note: Nothing waits.",
     "queue drop 3": "error: /queue shows what waits",
     "code": "note: Coding mode is on",
     "shell": "note: Shell mode is on",
@@ -65,7 +67,11 @@ SAID = {
     "profiles": "output: * default",
     "profiles other": "note: Profile other, a new one",
     "profiles ../x": "error: a profile needs a name",
-    "saved": "output: No places are saved.",
+    "saved": "note: No places are saved.",
+    "subscribe": "note: You follow no topics",
+    "subscribe builds": "note: What comes on builds is shown",
+    "subscribe a/b": "error: a topic's name has letters",
+    "unsubscribe builds": "error: you do not follow 'builds'",
     "preferences": "note: The preferences hold from now on",
     "clear": "(cleared)",
     "quit": "",
@@ -91,6 +97,7 @@ async def test_every_command_does_what_its_name_says(
 ) -> None:
     model_server.play([calls(MAKE), says("Made it.")])
     opened = await terminal(MARVIN_CODE_MODEL_HIGH="high-model", EDITOR="true")
+    opened.view.verdicts.put_nowait(Verdict("later"))
     opened.view.enter("make it")
     await opened.view.turns(1)
     if not said:
@@ -201,6 +208,19 @@ async def test_forking_before_a_prompt_puts_it_back_into_the_input(
     assert (await said_after(opened, "/tree", "output: - first")).count("\n") == 1
 
 
+async def test_a_fork_before_the_first_prompt_comes_from_the_session_as_well(
+    terminal: Open, model_server: ThreadedModelServer
+) -> None:
+    opened = await terminal()
+    opened.view.enter("first")
+    await opened.view.turns(1)
+    parent = opened.loop.conversation.session.id
+    opened.view.enter("/fork 1")
+    await opened.view.until(lambda: opened.view.drafts == ["first"])
+    conversation = opened.loop.conversation
+    assert (conversation.record.parent_id, conversation.store.history(conversation.session.id)) == (parent, [])
+
+
 async def test_another_session_is_chosen_and_gone_on_with(terminal: Open, model_server: ThreadedModelServer) -> None:
     opened = await terminal()
     opened.view.enter("first")
@@ -251,13 +271,13 @@ async def test_a_command_that_the_person_wrote_sends_its_prompt(
 ) -> None:
     folder = home / "marvin" / "config" / "commands"
     folder.mkdir(parents=True)
-    (folder / "review.md").write_text(
+    (folder / "look.md").write_text(
         "---\ndescription: Look at a file\narguments: FILE\n---\nReview $1 for $ARGUMENTS.\n"
     )
     (folder / "quit.md").write_text("never\n")
     opened = await terminal()
-    assert "/review FILE" in await said_after(opened, "/help", "output: ")
-    opened.view.enter('/review "a b.py" bugs')
+    assert "/look FILE" in await said_after(opened, "/help", "output: ")
+    opened.view.enter('/look "a b.py" bugs')
     await opened.view.turns(1)
     assert model_server.requests[0].json["messages"][-1]["content"] == 'Review a b.py for "a b.py" bugs.'
 
@@ -346,6 +366,19 @@ async def test_preferences_that_cannot_be_written_are_said(terminal: Open, home:
     file.mkdir(parents=True)
     assert "Is a directory" in await said_after(opened, "preferences", "error: ")
     assert not any("internal error" in line for line in opened.view.lines)
+
+
+async def test_a_full_disk_is_said_and_leaves_the_preferences_as_they_were(terminal: Open, home: Path) -> None:
+    opened = await terminal(EDITOR="true")
+    file = home / "marvin" / "config" / "profiles" / "default" / "preferences.yaml"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        assert "File too large; mend that" in await said_after(opened, "preferences", "error: ")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not file.exists()
+    await said_after(opened, "preferences", "note: The preferences hold")
 
 
 async def test_a_command_that_is_too_long_is_refused(

@@ -236,3 +236,19 @@ async def test_what_another_terminal_does_in_the_session_is_told_and_shown(
     assert prompts == ["> first", "> from elsewhere", "> once more", "> last"]
     assert opened.view.answers[-2:] == ["Three.", "Four."]
     assert opened.view.standings[-1].messages == opened.loop.conversation.record.messages
+
+
+async def test_of_much_that_was_missed_it_is_said_how_much_more_there_is(
+    terminal: Open, workspace: Path, marvin: Marvin, model_environ: dict[str, str], model_server: ThreadedModelServer
+) -> None:
+    looks = [calls(Call("read_file", f'{{"path": "{number}.txt"}}')) for number in range(15)]
+    model_server.play([says("One."), *looks, says("Looked.")])
+    opened = await terminal()
+    opened.view.enter("first")
+    await opened.view.turns(1)
+    words = ("--non-interactive", "--resume", opened.loop.conversation.session.id, "--prompt")
+    done = await asyncio.to_thread(partial(marvin, *words, "look", env=model_environ, cwd=workspace))
+    assert done.exit_code == 0
+    opened.view.enter("and now?")
+    await opened.view.said("more messages (/export has them all)")
+    await opened.view.turns(2)

@@ -100,6 +100,20 @@ async def test_what_is_new_is_shown_once_before_the_answer(terminal: Open, topic
     assert sum("🔔" in line for line in opened.view.lines) == 1
 
 
+async def test_a_topic_is_followed_listed_and_left(terminal: Open, topics: Topics, followed: Path) -> None:
+    opened = await terminal()
+    opened.view.enter("/subscribe news", "/subscribe news", "/subscribe")
+    listed = await opened.view.said(f"output: builds  {topics.url}/builds")
+    assert [line.partition("  ")[0] for line in listed.splitlines()] == ["output: builds", "empty", "news"]
+    opened.view.chosen.append("empty")
+    opened.view.enter("/unsubscribe builds", "/unsubscribe")
+    await opened.view.said("You follow empty no more")
+    assert json.loads(followed.read_text()) == [{"topic": "news"}]
+    topics.messages["news"] = [{"id": "n1", "message": "hi"}]
+    opened.view.enter("hello")
+    assert await opened.view.said("🔔 news: hi")
+
+
 async def test_a_server_that_does_not_answer_holds_up_nothing_for_long(
     terminal: Open, topics: Topics, followed: Path
 ) -> None:

@@ -105,6 +105,37 @@ def test_a_command_is_asked_for_and_runs_after_a_yes(
     assert (repository / "answer").read_text() == "42\n"
 
 
+@pytest.mark.parametrize("view", ["inline", "--plain", "--curses", "--screen-reader"])
+def test_a_change_is_reviewed_hunk_by_hunk_in_every_view(
+    terminal: Open, repository: Path, model_server: ThreadedModelServer, view: str
+) -> None:
+    patch = "*** Begin Patch\n*** Update File: list\n@@\n-a\n+A\n@@\n-e\n+E\n*** End Patch"
+    (repository / "list").write_text("a\nb\nc\nd\ne\n")
+    model_server.play([calls(Call("apply_patch", patch)), says("All done.")])
+    opened = terminal(*([] if view == "inline" else [view]))
+    opened.see("test-model|>|›")
+    enter = ["Enter"] if view in ("--plain", "--screen-reader") else []
+    opened.type("/mode review", "Enter")
+    opened.see("Mode: review")
+    opened.type("change it", "Enter")
+    opened.see("Keep change 1 of 2", "later")
+    opened.rest(1.0)
+    opened.type("l", *enter)
+    opened.see("go on with /review")
+    opened.type("/review", "Enter")
+    opened.see("(?s)Keep change 1 of 2.*Keep change 1 of 2", "later:?\\s*(›|\\Z)")
+    opened.rest(1.0)
+    opened.type("t", *enter)
+    opened.see("Reason:")
+    opened.type("too loud", "Enter")
+    opened.see("Keep change 2 of 2", "later:?\\s*(›|\\Z)")
+    opened.rest(1.0)
+    opened.type("k", *enter)
+    opened.see("All done")
+    assert (repository / "list").read_text() == "a\nb\nc\nd\nE\n"
+    assert "too loud" in str(model_server.requests[1].json["messages"][-1])
+
+
 def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: Open, model_server: ThreadedModelServer) -> None:
     model_server.play([says("This much ", "came.", stall_after=2)])
     opened = terminal("go")

@@ -17,7 +17,7 @@ import msgspec
 from marvin_cli.view.base import Candidate, Choice, Ended, Interrupted, Standing, View
 from marvin_cli.view.opening import Kind, open_view
 
-from marvin_server.events import Command, Event, MessageDelta, Permission, PermissionRequested
+from marvin_server.events import Command, Edit, Event, Hunk, MessageDelta, Patch, Permission, PermissionRequested
 
 _TRANSCRIPTS = Path(__file__).parents[2] / "transcripts"
 _NAMES = frozenset(file.stem for file in _TRANSCRIPTS.glob("*.jsonl"))
@@ -99,6 +99,15 @@ async def _ask(view: View, lines: int) -> None:
     view.say(f"{reply.decision} {reply.command} {reply.note}", "note")
 
 
+async def _review(view: View, lines: int) -> None:
+    hunk = Hunk("h", 7, ("total = price * count\n",), 7, ("total = price * count - rebate\n",) + ("  more\n",) * lines)
+    part = Patch(
+        "p", "apply_patch shop/prices.py", (Edit("update", "shop/prices.py", "file:///shop/prices.py", (hunk,)),)
+    )
+    verdict = await view.review(part, 1, 2)
+    view.say(f"{verdict.ruling} {verdict.reason}", "note")
+
+
 async def _flood(view: View) -> None:
     for number in range(_DELTAS):
         view.show(MessageDelta("flood", f"word {number} " + ("\n\n" if number % 40 == 39 else "")))
@@ -118,6 +127,8 @@ async def _aside(view: View) -> None:
 _ACTS: dict[str, Callable[[View], Coroutine[Any, Any, None]]] = {
     "ask": lambda view: _ask(view, 2),
     "ask much": lambda view: _ask(view, 60),
+    "judge": lambda view: _review(view, 0),
+    "judge much": lambda view: _review(view, 30),
     "flood": _flood,
     "choose": _choose,
     "aside": _aside,

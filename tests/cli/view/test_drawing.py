@@ -1,18 +1,22 @@
 """Events as lines."""
 
 import pytest
-from marvin_cli.view.cells import Line
+from marvin_cli.view.cells import Line, width, wrapped
 from marvin_cli.view.diffs import patch_lines, unified_lines
 from marvin_cli.view.drawing import SPOKEN, Drawing
-from marvin_cli.view.question import question_lines
+from marvin_cli.view.question import permission_question, question_lines
+from msgspec import structs
 
 from marvin_server.events import (
+    Decision,
     Edit,
     Hunk,
     MessageDelta,
     MessageFinished,
     Notice,
     Patch,
+    PermissionRequested,
+    PermissionResolved,
     ThoughtDelta,
     ThoughtFinished,
     ToolFinished,
@@ -149,3 +153,46 @@ def test_a_question_spells_out_what_hides() -> None:
     assert "echo ␛[31mred" in shown
     assert "  directory  /home/ada/shop" in shown
     assert "  with       LANG=C" in shown
+
+
+@pytest.mark.parametrize(
+    ("decision", "by", "said"),
+    [
+        ("allow_once", "person", "Allowed: make all"),
+        ("allow_session", "person", "Allowed for this session: make all"),
+        ("allow_edited", "person", "Allowed as you have changed it, instead of: make all"),
+        ("deny", "cancelled", "Denied (cancelled): make all"),
+        ("deny", "editor", "Denied (by editor): make all"),
+    ],
+)
+def test_what_was_decided_and_by_whom_is_said(decision: Decision, by: str, said: str) -> None:
+    drawn = drawing()
+    drawn.show(PermissionRequested(question(1)))
+    drawn.show(PermissionResolved("q", decision, by))
+    assert texts(drawn.take()) == [said]
+
+
+def test_a_yes_to_a_projects_file_says_that_it_is_kept() -> None:
+    trust = structs.replace(question(1), kind="trust", options=("allow_once", "allow_session", "deny"))
+    labels = {answer.key: answer.label for answer in permission_question(trust).answers}
+    assert (labels["y"], labels["s"]) == ("yes, whenever the text is this", "yes, for this session")
+    assert permission_question(question(1)).answers[0].label == "yes"
+
+
+def test_the_title_of_a_long_command_is_one_line_above_the_whole() -> None:
+    asked = question(1)
+    assert asked.command is not None
+    words = "echo " + "word " * 400
+    long = structs.replace(asked, title=words, command=structs.replace(asked.command, display=words))
+    title, command, *_ = texts(question_lines(long))
+    assert (width(title) <= 80, title[-1], words in command) == (True, "…", True)
+
+
+@pytest.mark.parametrize("columns", [80, 40, 20])
+def test_a_list_is_broken_between_words_at_any_width(columns: int) -> None:
+    drawn = Drawing(lambda: columns)
+    said = "Switch shell mode, in which each line is a command of yours, on and off, and more of it"
+    drawn.say_rows([("/shell", said), ("/queue [take N|drop N]", said)])
+    rows = ["".join(text for _, text in row) for line in drawn.take() for row in wrapped(line, columns)]
+    assert all(width(row) <= columns for row in rows)
+    assert " ".join(" ".join(rows).split()) == f"/shell {said} /queue [take N|drop N] {said}"

@@ -76,6 +76,21 @@ def test_a_question_is_answered_in_a_line_of_its_own(tmp_path: Path) -> None:
         terminal.see("deny None None")
 
 
+def test_a_hunk_is_decided_on_by_a_word_or_a_key(tmp_path: Path) -> None:
+    with stage("plain", tmp_path, lines=40) as terminal:
+        for word, said in (("later", "later None"), ("k", "keep None"), ("reject", "reject None")):
+            terminal.type("judge", "Enter")
+            terminal.see(r"later:\s*\Z")
+            terminal.type(word, "Enter")
+            terminal.see(said)
+        terminal.type("judge", "Enter")
+        terminal.see(r"later:\s*\Z")
+        terminal.type("t", "Enter")
+        terminal.see("Reason:")
+        terminal.type("too dear", "Enter")
+        terminal.see("reject too dear")
+
+
 def test_a_long_question_is_shown_page_by_page(tmp_path: Path) -> None:
     with stage("plain", tmp_path, lines=24) as terminal:
         terminal.type("ask much", "Enter")
@@ -90,9 +105,66 @@ def test_a_long_question_is_shown_page_by_page(tmp_path: Path) -> None:
         terminal.see("allow_once None None")
 
 
+def test_the_line_is_edited_with_earlier_ones_completion_and_the_editor(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "from the editor" > "$1"\n')
+    editor.chmod(0o755)
+    with stage("plain", tmp_path, EDITOR=str(editor)) as terminal:
+        terminal.type("Up")
+        terminal.see("> the second line")
+        terminal.type("Up", "C-e", "!", "Enter")
+        terminal.see("entered: 15", r">\s*\Z")
+        terminal.type("/mo")
+        assert "about" not in terminal.see("> /mo")
+        terminal.type("Tab")
+        terminal.see("> /model")
+        terminal.type("Tab")
+        terminal.see(r"> /mode\s*\Z")
+        terminal.type("Enter", "Enter")
+        terminal.see("> /mode\n", "entered: 5", r">\s*\Z")
+        terminal.type("C-x", "C-e")
+        terminal.see("> from the editor")
+        terminal.type("M-s")
+        terminal.see("steered: 15")
+
+
+def test_a_line_may_be_longer_than_a_terminal_keeps(tmp_path: Path) -> None:
+    with stage("plain", tmp_path) as terminal:
+        paste(terminal, tmp_path, "x" * 9_000)
+        terminal.see("x{70}")
+        terminal.type("Enter")
+        terminal.see("entered: 9000")
+
+
+def test_what_is_half_typed_when_a_question_comes_is_no_answer_and_is_there_again_afterwards(tmp_path: Path) -> None:
+    with stage("plain", tmp_path, lines=40) as terminal:
+        terminal.type("ask", "Enter", "y")
+        terminal.see(r"no, and\s+stop:\s*\Z")
+        terminal.type("n", "Enter")
+        terminal.see("deny None None", r"> y\s*\Z")
+
+
+def test_a_screen_reader_meets_neither_colours_nor_signs_on_a_terminal(tmp_path: Path) -> None:
+    with stage("plain", tmp_path, SCREEN_READER="1") as terminal:
+        terminal.tmux("pipe-pane", "-t", "s", f"cat > {tmp_path / 'sent'}")
+        terminal.type("patch", "Enter")
+        terminal.see("Hunks of the patch")
+        terminal.type("/mo", "Tab")
+        terminal.see("> /model")
+        terminal.type("C-c")
+        terminal.see("'/model' was typed")
+        terminal.type("C-d")
+        report(tmp_path)
+    sent = (tmp_path / "sent").read_text()
+    assert re.findall(r"\x1b\[[\d;]*[1-9]m", sent) == []
+    assert not {"›", "●", "∴", "▪", "…"} & set(sent)
+
+
 def test_lines_that_are_pasted_are_one_prompt(tmp_path: Path) -> None:
     with stage("plain", tmp_path) as terminal:
         paste(terminal, tmp_path, "one\ntwo\nthree\n")
+        terminal.see("> one\n  two\n  three")
+        terminal.type("Enter")
         terminal.see("entered: 13")
 
 

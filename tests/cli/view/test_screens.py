@@ -42,6 +42,14 @@ def test_a_question_shows_all_that_a_yes_covers(columns: int, tmp_path: Path) ->
         _compare(f"ask-{columns}", terminal.see("no, and stop"))
 
 
+@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize("kind", ["inline", "plain", "curses"])
+def test_a_hunk_is_shown_with_what_may_become_of_it(kind: str, columns: int, tmp_path: Path) -> None:
+    with stage(kind, tmp_path, columns=columns, lines=20) as terminal:
+        terminal.type("judge", "Enter")
+        _compare(f"judge-{kind}-{columns}", terminal.see("l(ater)?[ =]+later"))
+
+
 def _compare(name: str, screen: str) -> None:
     shown = "\n".join(line.rstrip() for line in screen.rstrip().splitlines()) + "\n"
     shown = re.sub(r"\d+\.\d s", "0.0 s", shown)

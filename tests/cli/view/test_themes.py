@@ -1,6 +1,7 @@
 """Colours: those of themes, and those that a terminal has."""
 
 import os
+import re
 import select
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from prompt_toolkit.styles import Style
 from tests.cli.view.screen import ROOT, report
 from tests.nvim.terminal import SECONDS
 
+LIGHT = ("day", "paper", "contrast-light")
+
 
 @pytest.mark.parametrize("theme", THEMES[1:])
 def test_every_theme_can_be_worn_with_any_number_of_colours(theme: str) -> None:
@@ -25,6 +28,45 @@ def test_every_theme_can_be_worn_with_any_number_of_colours(theme: str) -> None:
     assert looks(theme).keys() == looks("night").keys()
     for bits in (0, 4, 8, 24):
         assert Paint(theme, bits).row((("error", "x"), ("", "y"))).endswith("y")
+
+
+@pytest.mark.parametrize("bits", [24, 8])
+@pytest.mark.parametrize("theme", sorted({*THEMES} - {"auto", "terminal", "plain"}))
+def test_every_role_can_be_read_on_the_usual_backgrounds(theme: str, bits: int) -> None:
+    backgrounds = ("#ffffff", "#f5f5f5", "#fdf6e3") if theme in LIGHT else ("#000000", "#1e1e1e", "#282c34")
+    for role in looks(theme):
+        for shown in re.findall(r"\x1b\[[\d;]*m", Paint(theme, bits).row(((role, "x"),))):
+            if colour := colour_of(shown):
+                assert min(contrast(colour, rgb(each)) for each in backgrounds) >= 4.5, role
+
+
+def colour_of(sequence: str) -> tuple[int, ...] | None:
+    """The text's colour after an escape sequence, by xterm's numbers."""
+    if exact := re.search(r"38;2;(\d+);(\d+);(\d+)", sequence):
+        return tuple(map(int, exact.groups()))
+    if not (indexed := re.search(r"38;5;(\d+)", sequence)):
+        return None
+    number = int(indexed[1])
+    steps = (0, 95, 135, 175, 215, 255)
+    if number >= 232:
+        return (8 + 10 * (number - 232),) * 3
+    return steps[(number - 16) // 36], steps[(number - 16) // 6 % 6], steps[(number - 16) % 6]
+
+
+def rgb(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
+
+
+def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """As WCAG 2.1 defines it."""
+
+    def luminance(colour: tuple[int, ...]) -> float:
+        parts = [part / 255 for part in colour]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_colours_come_in_the_depth_that_the_terminal_has() -> None:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 def built_in() -> Mapping[str, Action]:
     """The commands that are always there, by their names."""
-    from marvin_cli.repl.commands import changes, compact, modes, options, person, sessions, terminal
+    from marvin_cli.repl.commands import changes, compact, modes, options, person, sessions, terminal, topics
 
-    modules = (terminal, options, modes, sessions, changes, compact, person)
+    modules = (terminal, options, modes, sessions, changes, compact, person, topics)
     return {action.name: action for module in modules for action in module.ACTIONS}
 
 

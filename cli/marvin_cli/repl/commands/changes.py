@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from marvin_cli.repl.commands.base import Action, aligned
+from marvin_cli.repl.commands.base import Action
 from marvin_cli.view.base import Choice
 from marvin_server.errors import UsageError
 from marvin_server.sanitise import revealed
@@ -29,6 +29,12 @@ async def _diff(loop: "Loop", _: str) -> None:
     loop.view.say(f"{fence}diff\n{revealed(text).rstrip()}\n{fence}")
 
 
+async def _review(loop: "Loop", _: str) -> None:
+    if not loop.following.reviewing.pending:
+        loop.view.say("Nothing waits for your review.", "note")
+    await loop.following.reviewing.all()
+
+
 async def _tools(loop: "Loop", name: str) -> None:
     registry = loop.conversation.opened.registry
     if not name:
@@ -36,16 +42,14 @@ async def _tools(loop: "Loop", name: str) -> None:
             (each.name, f"{each.toolset}: {each.description.partition(chr(10))[0]}")
             for each in registry.entries.values()
         ]
-        loop.view.say(aligned(rows), "output")
+        loop.view.say_rows(rows)
         return
     entry = registry.entries.get(name)
     if entry is None:
         raise UsageError(f"there is no tool called {name}; /tools lists them")
-    fields = [
-        (f"  {field}", str(of.get("description", ""))) for field, of in entry.parameters.get("properties", {}).items()
-    ]
-    head = f"{entry.name} ({entry.toolset}, {entry.effect})\n\n{entry.description}\n"
-    loop.view.say(f"{head}\n{aligned(fields)}".rstrip(), "output")
+    fields = [(field, str(of.get("description", ""))) for field, of in entry.parameters.get("properties", {}).items()]
+    loop.view.say(f"{entry.name} ({entry.toolset}, {entry.effect})\n\n{entry.description}\n", "output")
+    loop.view.say_rows(fields)
 
 
 async def tools(loop: "Loop") -> Sequence[Choice]:
@@ -56,5 +60,6 @@ async def tools(loop: "Loop") -> Sequence[Choice]:
 
 ACTIONS = (
     Action("diff", "Show what this session has changed in files", _diff),
+    Action("review", "Decide hunk by hunk on what was changed: keep it or reject it", _review),
     Action("tools", "List the tools, or describe one", _tools, "[NAME]", tools),
 )

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from marvin_cli.repl.commands.base import Action, aligned
+from marvin_cli.repl.commands.base import Action
 from marvin_cli.view.base import Choice
 from marvin_cli.view.editor import edit
 from marvin_server.errors import MarvinError
@@ -65,7 +65,8 @@ async def _profiles(loop: "Loop", name: str) -> None:
             (f"{'*' if each == here else ' '} {each}", "in use" if each == here else "")
             for each in profile.names(paths)
         ]
-        loop.view.say(f"{aligned(rows)}\n`/profiles NAME` switches, and begins a new one", "output")
+        loop.view.say_rows(rows)
+        loop.view.say("/profiles NAME switches, and begins a new one", "note")
         return
     loop.conversation.check_idle()
     is_new = name not in profile.names(paths)
@@ -88,7 +89,9 @@ async def _names(loop: "Loop") -> Sequence[Choice]:
 async def _saved(loop: "Loop", _: str) -> None:
     places = loop.person.profile.places.read()
     rows = [(each.label, f"{each.name}, {each.address} ({each.lat:.5f}, {each.lng:.5f})") for each in places]
-    loop.view.say(aligned(rows) or "No places are saved.", "output")
+    if not rows:
+        loop.view.say("No places are saved.", "note")
+    loop.view.say_rows(rows)
 
 
 ACTIONS = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marvin_cli import session_tree
-from marvin_cli.repl.commands.base import Action, aligned
+from marvin_cli.repl.commands.base import Action
 from marvin_cli.repl.conversation import sessions
 from marvin_cli.view.base import Choice
 from marvin_server.errors import MarvinError, NoSession, UsageError
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 async def _sessions(loop: "Loop", words: str) -> None:
     found = await _found(loop, words)
     rows = [(each.id, f"{_when(each)}  {each.title or '(untitled)'}") for each in found]
-    loop.view.say(aligned(rows) or "Nothing found.", "output")
+    if not rows:
+        loop.view.say("Nothing found.", "note")
+    loop.view.say_rows(rows)
 
 
 async def _resume(loop: "Loop", wanted: str) -> None:
@@ -61,11 +63,8 @@ async def _fork(loop: "Loop", count: str) -> None:
         await loop.enter_session(conversation.store.catalogue.fork(conversation.session.id))
         return
     at = prompts[-int(count)]
-    prompt = history[at].text
-    if at == 0:
-        await loop.enter_session()
-    else:
-        await loop.enter_session(conversation.store.catalogue.fork(conversation.session.id, history[at - 1].id))
+    prompt, last = history[at].text, history[at - 1].id if at else ""
+    await loop.enter_session(conversation.store.catalogue.fork(conversation.session.id, last))
     loop.put_back(prompt)
 
 
@@ -116,7 +115,9 @@ async def _queue(loop: "Loop", wanted: str) -> None:
             (f"{n}. {'waits' if key in queued else 'draft'}", one_line(text, 200))
             for n, (key, text) in enumerate(waiting, 1)
         ]
-        loop.view.say(aligned(rows) or "Nothing waits.", "output")
+        if not rows:
+            loop.view.say("Nothing waits.", "note")
+        loop.view.say_rows(rows)
         return
     if what not in ("take", "drop") or not number.isdecimal() or not 0 < int(number) <= len(waiting):
         raise UsageError(

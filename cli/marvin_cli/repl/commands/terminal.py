@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from marvin_cli.repl.commands.base import Action, aligned
+from marvin_cli.repl.commands.base import Action
 from marvin_cli.view.base import Choice
 from marvin_server.errors import UsageError
 
@@ -24,7 +24,7 @@ async def _help(loop: "Loop", _: str) -> None:
         (f"/{each.name} {each.argument or ''}".rstrip(), each.description)
         for each in (await commands.known(loop)).values()
     ]
-    loop.view.say(aligned([*sorted(rows), *_ELSE]), "output")
+    loop.view.say_rows([*sorted(rows), *_ELSE])
 
 
 async def _quit(loop: "Loop", _: str) -> None:
