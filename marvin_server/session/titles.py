@@ -49,15 +49,17 @@ async def follow(opened: "OpenSession", store: "Store", settings: "Settings") ->
 async def _name(opened: "OpenSession", store: "Store") -> None:
     said = await asyncio.to_thread(opened.context.conversation)
     prompts = [message.said for message in said if message.role == "user"]
-    is_offline = opened.ledger.provider.name in {*OTHERS, REPLAY}
-    if len(prompts) != 1 or len(prompts[0].strip()) <= _SHORT or is_offline:
+    if len(prompts) != 1 or len(prompts[0].strip()) <= _SHORT or opened.ledger.provider.name in {*OTHERS, REPLAY}:
+        return
+    given = catalogue.title(prompts[0])
+    if store.find(opened.session.id).title != given:
         return
     asked = f"The person:\n{prompts[0][:_ASKED]}\n\nThe answer:\n{said[-1].text[:_ANSWERED]}"
     request = ModelRequest(_SYSTEM, (user_message(asked),), ())
     answer = await opened.ledger.ask(request, await asyncio.to_thread(opened.ledger.small))
     title = one_line(answer.text.strip().partition("\n")[0]).strip(" \"'`*#.„“”«»")
     if title:
-        await asyncio.to_thread(_keep, store, opened.session.id, title, catalogue.title(prompts[0]))
+        await asyncio.to_thread(_keep, store, opened.session.id, title, given)
 
 
 def _keep(store: "Store", session_id: str, title: str, instead_of: str) -> None:

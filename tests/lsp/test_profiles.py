@@ -79,7 +79,10 @@ async def test_every_method_answers(client: Any, workspace: Path, model_server: 
     )
     shot = await ask("oneShot", action="explain", uri=document.as_uri(), version=0)
     assert shot.sessionId
+    assert (await ask("context/get", sessionId=session.id)).blocks
     for method, params in {
+        "session/compact": {"sessionId": session.id},
+        "context/set": {"sessionId": session.id, "drop": ["none"]},
         "turn/undo": {"sessionId": session.id, "turnId": turn.turnId},
         "turn/redo": {"sessionId": session.id, "turnId": turn.turnId},
         "patch/resolve": {"patchId": "none", "accept": "all"},

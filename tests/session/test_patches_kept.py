@@ -41,9 +41,10 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opener(workspace: Path, store: Store, tmp_path: Path, editor: MemoryEditor) -> Callable[..., OpenSession]:
-    def opened(*calls: ToolCall) -> OpenSession:
+    def opened(*rounds: ToolCall | list[ToolCall]) -> OpenSession:
         environ = {"MARVIN_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-        provider = Scripted(*([each] for each in calls), ["Done."], ["I see."])
+        calls = (each if isinstance(each, list) else [each] for each in rounds)
+        provider = Scripted(*calls, ["Done."], ["I see."])
         return open_session(
             settings.load({"sandbox": "off"}, environ),
             Choice(provider, free=True),
@@ -238,7 +239,7 @@ async def test_patches_that_are_large_together_do_not_all_wait(
     create = [
         call("create_file", json.dumps({"path": f"{name}.txt", "content": text * 90_000})) for name in ("a", "b", "c")
     ]
-    opened = opener(*create)
+    opened = opener(create)
     events = await turn(opened)
     made = [event.patch for event in events if isinstance(event, PatchApplied)]
     resolved = [event for event in events if isinstance(event, PatchResolved)]

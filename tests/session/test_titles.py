@@ -107,6 +107,16 @@ async def test_a_title_that_the_person_gave_is_never_changed(
     assert store.find(session[0].session.id).title == "Mine"
 
 
+async def test_no_model_is_asked_where_the_person_has_given_a_title(
+    begin: Callable[..., Session], server: ModelServer, store: Store
+) -> None:
+    session = begin(says("Because."), says("Baskets"))
+    store.catalogue.rename(session[0].session.id, "Mine")
+    await say(session[0], LONG)
+    await ended(session)
+    assert len(server.requests) == 1
+
+
 async def test_a_model_that_fails_leaves_the_prompt_as_the_title(begin: Callable[..., Session], store: Store) -> None:
     session = begin(says("Because."), status(500))
     await say(session[0], LONG)
