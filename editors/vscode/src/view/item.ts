@@ -1,0 +1,62 @@
+/** What a transcript is made of. */
+import type { Image, Patch, ToolStarted, TurnFinished } from "../protocol";
+
+/** `context` is what the editor sent along, as the model reads it. */
+export interface Prompt {
+  kind: "prompt";
+  id: string;
+  text: string;
+  context: string;
+  images: Image[];
+}
+
+/** `isWhole` once no more is to come. */
+export interface Prose {
+  kind: "answer" | "thought";
+  id: string;
+  text: string;
+  isWhole: boolean;
+}
+
+/** `answer` is how the question about it was settled, in words. `durationMs` is absent while it runs or is unknown. */
+export interface Tool {
+  kind: "tool";
+  id: string;
+  name: string;
+  title: string;
+  effect?: ToolStarted["kind"];
+  input: unknown;
+  status: "running" | "ok" | "error" | "denied" | "cancelled";
+  output: string;
+  durationMs?: number;
+  answer?: string;
+}
+
+/** `isProposed` while no file is changed yet. `decided` has the hunks that were kept (true) or rejected (false). */
+export interface Change {
+  kind: "change";
+  id: string;
+  patch: Patch;
+  isProposed: boolean;
+  decided: Readonly<Record<string, boolean>>;
+}
+
+export interface Note {
+  kind: "note";
+  id: string;
+  level: "note" | "warning" | "error";
+  text: string;
+}
+
+/** The end of a turn that was seen here; `after` is the item before it. `costUsd` is of the turn. */
+export interface End {
+  kind: "end";
+  id: string;
+  after: string;
+  stopReason: TurnFinished["stopReason"];
+  error?: string;
+  costUsd?: number;
+  hasChanges: boolean;
+}
+
+export type Item = Prompt | Prose | Tool | Change | Note | End;

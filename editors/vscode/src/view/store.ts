@@ -1,0 +1,149 @@
+/** The state of the page, and what the person can do to it. Whoever draws it calls `watch`. */
+import type { Request } from "../shared/messages";
+import { keep, kept as keptBefore, listen, post, request, type Answer, type Params } from "./host";
+import { begin, EMPTY, endsOf, joined, received, type Draft, type Kept, type State } from "./state";
+
+const KEEP_MS = 250;
+/** Ends of turns that are kept for the next page. */
+const MOST_ENDS = 50;
+
+const before = keptBefore() as Kept | undefined;
+let state = begin(before);
+let draw: (state: State) => void = () => {};
+let keys = 0;
+let told = { text: "", sessionId: "" };
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Call `draw` with the state now and after each change. */
+export function watch(drawing: (state: State) => void): void {
+  draw = drawing;
+  draw(state);
+  listen((message) => {
+    const wasStale = state.transcript?.isStale ?? false;
+    if (message.type === "loaded") {
+      keepNow();
+    }
+    change(received(state, message, before));
+    const { transcript } = state;
+    if (transcript?.isStale && !wasStale) {
+      void attempt("open", { sessionId: transcript.session.id });
+    }
+  });
+  addEventListener("pagehide", keepNow);
+  document.addEventListener("visibilitychange", keepNow);
+  post({ type: "ready" });
+}
+
+function change(next: State): void {
+  const isKept =
+    next.draft !== state.draft ||
+    next.whenBusy !== state.whenBusy ||
+    next.transcript?.items !== state.transcript?.items;
+  state = next;
+  draw(state);
+  if (isKept && timer === undefined) {
+    timer = setTimeout(keepNow, KEEP_MS);
+  }
+}
+
+function keepNow(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  const { transcript, draft, sent, whenBusy } = state;
+  if (!transcript) {
+    return;
+  }
+  // Until the server has taken a prompt, it is still what the person has typed.
+  const whole = sent.filter((each) => each.state === "sending").reduceRight((rest, each) => joined(each, rest), draft);
+  const sessionId = transcript.session.id;
+  keep({ sessionId, draft: whole, whenBusy, ends: endsOf(transcript).slice(-MOST_ENDS) } satisfies Kept);
+  const isNew = sessionId === told.sessionId ? whole.text !== told.text : whole.text !== "";
+  if (isNew) {
+    told = { text: whole.text, sessionId };
+    post({ type: "draft", ...told });
+  }
+}
+
+/** Ask the host; what goes wrong is shown, and the answer is then undefined. */
+export async function attempt<M extends Request["method"]>(
+  method: M,
+  params: Params<M>,
+): Promise<Answer<M> | undefined> {
+  try {
+    return await request(method, params);
+  } catch (error) {
+    update({ problem: wordsOf(error) });
+    return undefined;
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Change parts of the state that are the view's own. */
+export function update(parts: Partial<Pick<State, "draft" | "whenBusy" | "problem" | "panel">>): void {
+  change({ ...state, ...parts });
+}
+
+export function focusInput(): void {
+  change({ ...state, focus: state.focus + 1 });
+}
+
+/** Send what stands in the input. It comes back there when the server does not take it. */
+export async function send(whenBusy = state.whenBusy): Promise<void> {
+  const { transcript, draft } = state;
+  if (!transcript || draft.text.trim() === "" || state.connection.state !== "ready") {
+    return;
+  }
+  const sessionId = transcript.session.id;
+  const sending = { ...draft, key: (keys += 1), state: "sending" as const };
+  change({ ...state, draft: EMPTY, sent: [...state.sent, sending], problem: "" });
+  const text = draft.text;
+  try {
+    const taken = await request("send", { sessionId, text, pictures: [...draft.pictures], whenBusy });
+    // A slash command may be over by now, and leaves no message.
+    const isOver = endsOf(state.transcript).some(({ id }) => id === taken.turnId && taken.state === "running");
+    const sent = state.sent.flatMap((each) => (each.key !== sending.key ? each : isOver ? [] : { ...each, ...taken }));
+    change({ ...state, sent });
+    keepNow();
+  } catch (error) {
+    const isHere = state.transcript?.session.id === sessionId;
+    const sent = state.sent.filter((each) => each.key !== sending.key);
+    change({ ...state, sent, problem: wordsOf(error), draft: isHere ? joined(draft, state.draft) : state.draft });
+    if (!isHere) {
+      post({ type: "draft", sessionId, text });
+    }
+  }
+}
+
+/** Take back a prompt that waits, or one that was never started, into the input. */
+export async function takeBack(turnId: string, draft: Draft): Promise<void> {
+  const sessionId = state.transcript?.session.id ?? "";
+  try {
+    await request("cancel", { sessionId, turnId });
+  } catch (error) {
+    update({ problem: wordsOf(error) });
+    return;
+  }
+  const { transcript } = state;
+  if (transcript?.session.id === sessionId) {
+    change({
+      ...state,
+      transcript: { ...transcript, drafts: transcript.drafts.filter(({ id }) => id !== turnId) },
+      sent: state.sent.filter((each) => each.turnId !== turnId || each.state !== "queued"),
+      draft: joined(state.draft, draft),
+      focus: state.focus + 1,
+    });
+  }
+}
+
+export function loadOlder(): void {
+  const { transcript, isLoadingOlder } = state;
+  if (transcript?.cursor !== undefined && !isLoadingOlder) {
+    change({ ...state, isLoadingOlder: true });
+    void attempt("older", { sessionId: transcript.session.id, before: transcript.cursor }).finally(() => {
+      change({ ...state, isLoadingOlder: false });
+    });
+  }
+}

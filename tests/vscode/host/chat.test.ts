@@ -1,0 +1,91 @@
+/** Turns: what is said, asked, cancelled and shown again. */
+import { strict as assert } from "node:assert";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import { test, until } from "./harness";
+import { spoken, stopReason, View } from "./view";
+
+export { run } from "./harness";
+
+const root = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
+
+test("a prompt is answered, and the session has its words as title", async () => {
+  const view = await View.open();
+  assert.equal(spoken(await view.hear("Good morning")), "You said: Good morning");
+  await view.until("the title", () =>
+    view.told.find((message) => message.type === "session" && message.session.title === "Good morning"),
+  );
+});
+
+test("a command runs once it is allowed, with exactly what was shown", async () => {
+  const view = await View.open();
+  await view.fresh();
+  const turn = await view.say("Run touch allowed");
+  const { id, command, options } = await view.question();
+  assert.deepEqual([command?.display, command?.cwd], ["touch allowed", root]);
+  assert.ok(options.includes("allowSession"));
+  assert.ok(!existsSync(join(root, "allowed")));
+  assert.deepEqual(await view.request("answer", { permissionId: id, decision: "allowOnce" }), { accepted: true });
+  assert.equal(stopReason(await view.finished(turn)), "completed");
+  assert.ok(existsSync(join(root, "allowed")));
+  assert.deepEqual(await view.request("answer", { permissionId: id, decision: "deny" }), { accepted: false });
+});
+
+test("a command that is denied does not run", async () => {
+  const view = await View.open();
+  const turn = await view.say("Run touch denied");
+  const { id } = await view.question();
+  await view.request("answer", { permissionId: id, decision: "deny", note: "not here" });
+  const events = await view.finished(turn);
+  assert.ok(events.some((event) => event.type === "tool.finished" && event.status === "denied"));
+  assert.ok(!existsSync(join(root, "denied")));
+});
+
+test("a question goes with its turn, denied", async () => {
+  const view = await View.open();
+  const turn = await view.say("Run touch cancelled");
+  await view.question();
+  await view.request("cancel", { sessionId: view.sessionId, turnId: turn });
+  assert.equal(stopReason(await view.finished(turn)), "cancelled");
+  assert.ok(!existsSync(join(root, "cancelled")));
+});
+
+test("a cancelled answer keeps what had come", async () => {
+  const view = await View.open();
+  await view.fresh();
+  const turn = await view.say("Slowly please");
+  await view.until("a delta", () => view.events.findLast((event) => event.type === "message.delta"));
+  await view.request("cancel", { sessionId: view.sessionId });
+  const events = await view.finished(turn);
+  assert.equal(stopReason(events), "cancelled");
+  await view.request("open", { sessionId: view.sessionId });
+  await until("the kept text", () => (JSON.stringify(view.snapshot.items).includes("word0") ? true : undefined));
+});
+
+test("sessions are listed, searched, renamed and forked", async () => {
+  const view = await View.open();
+  await view.fresh();
+  await view.hear("An improbable prompt");
+  const parent = view.sessionId;
+  const found = await view.request("sessions", { query: "improbable" });
+  assert.deepEqual(
+    found.sessions.map((session) => session.id),
+    [parent],
+  );
+  await view.request("rename", { sessionId: parent, title: "Infinite" });
+  await view.request("fork", { sessionId: parent });
+  await view.until("the fork", () => (view.snapshot.session.parentId === parent ? true : undefined));
+  assert.match(JSON.stringify(view.snapshot.items), /An improbable prompt/);
+});
+
+test("a prompt that is sent while a turn runs waits for its end", async () => {
+  const view = await View.open();
+  await view.fresh();
+  const first = await view.say("Slowly please");
+  const params = { sessionId: view.sessionId, text: "And then", pictures: [], whenBusy: "queue" as const };
+  const second = await view.request("send", params);
+  assert.equal(second.state, "queued");
+  await view.request("cancel", { sessionId: view.sessionId, turnId: first });
+  assert.equal(spoken(await view.finished(second.turnId)), "You said: And then");
+});

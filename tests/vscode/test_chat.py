@@ -1,0 +1,132 @@
+"""The chat view in the real workbench, by mouse and by keyboard."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import FrameLocator, expect
+
+from tests.vscode.code_server import SECONDS
+from tests.vscode.window import Window
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def chat(window: Window, repository: Path) -> FrameLocator:
+    """The view in a window that shows the shop."""
+    await window.open(repository)
+    return await window.show_chat()
+
+
+async def say(chat: FrameLocator, text: str) -> None:
+    """Type a prompt and send it by Enter."""
+    box = chat.get_by_label("Message to Marvin")
+    await box.fill(text)
+    await expect(chat.get_by_role("button", name="Send")).to_be_enabled()
+    await box.press("Enter")
+    await expect(chat.get_by_role("article", name="You").last).to_contain_text(text)
+
+
+async def test_an_answer_is_shown_as_it_comes_and_can_be_stopped(window: Window, chat: FrameLocator) -> None:
+    await say(chat, "Slowly please")
+    answer = chat.get_by_role("article", name="Marvin").last
+    await expect(answer).to_contain_text("word20")
+    await window.picture("streaming")
+    await chat.get_by_role("button", name="Stop").click()
+    await expect(chat.get_by_role("button", name="Stop")).to_have_count(0)
+    await expect(answer).to_contain_text("word20")
+    await window.picture("stopped")
+
+
+async def test_an_answer_is_markdown_with_code_in_colours(window: Window, chat: FrameLocator) -> None:
+    await say(chat, "Why does it fail?")
+    answer = chat.get_by_role("article", name="Marvin").last
+    await expect(answer.locator("strong")).to_have_text("subtracts")
+    await expect(answer.locator("pre code")).to_contain_text("for price in prices:")
+    await expect(answer.locator("pre code span").first).to_be_visible()
+    await expect(answer.locator("td")).to_have_text(["250, 150", "-400"])
+    await window.picture("answer")
+
+
+async def test_a_command_is_allowed_by_mouse(window: Window, chat: FrameLocator, repository: Path) -> None:
+    await say(chat, "Run python3 -m unittest --quiet 2>&1 | tee result.txt")
+    question = chat.get_by_role("region", name="Question")
+    await expect(question).to_contain_text("python3 -m unittest --quiet 2>&1 | tee result.txt")
+    await expect(question).to_contain_text(str(repository))
+    await window.picture("question")
+    assert not (repository / "result.txt").exists()
+    await question.get_by_role("button", name="Allow once").click()
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Done.")
+    assert (repository / "result.txt").exists()
+    await window.picture("command")
+
+
+async def test_a_command_is_denied_by_keyboard(chat: FrameLocator, window: Window, repository: Path) -> None:
+    await say(chat, "Run touch unwanted")
+    deny = chat.get_by_role("region", name="Question").get_by_role("button", name="Deny", exact=True)
+    await expect(deny).to_be_enabled()
+    while not await deny.evaluate("node => node === document.activeElement"):
+        await window.page.keyboard.press("Shift+Tab")
+    async with asyncio.timeout(SECONDS):
+        while await deny.count():  # an answer to a question that has only just come is not taken
+            await window.page.keyboard.press("Enter")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Done.")
+    assert not (repository / "unwanted").exists()
+
+
+async def test_a_question_is_a_notification_while_the_view_is_hidden(
+    chat: FrameLocator, window: Window, repository: Path
+) -> None:
+    await say(chat, "Run touch wanted")
+    await chat.get_by_role("region", name="Question").wait_for()
+    await window.page.keyboard.press("Control+Shift+E")
+    toast = window.notifications.filter(has_text="touch wanted")
+    await expect(toast).to_contain_text(str(repository))
+    await window.picture("notification")
+    await toast.get_by_role("button", name="Allow once").click()
+    await window.show_chat()
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Done.")
+    assert (repository / "wanted").exists()
+
+
+async def test_a_reload_keeps_conversation_and_draft(chat: FrameLocator, window: Window) -> None:
+    await say(chat, "Remember this")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
+    await chat.get_by_label("Message to Marvin").fill("not sent yet")
+    await window.command("View: Show Explorer")
+    await window.show_chat()
+    await expect(chat.get_by_label("Message to Marvin")).to_have_value("not sent yet")
+    await window.reload()
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
+    await expect(chat.get_by_label("Message to Marvin")).to_have_value("not sent yet")
+
+
+async def test_an_earlier_session_is_found_and_gone_on_with(chat: FrameLocator, window: Window) -> None:
+    await say(chat, "The first conversation")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("The first conversation")
+    await chat.get_by_role("button", name="New session").click()
+    await expect(chat.get_by_role("article")).to_have_count(0)
+    await window.picture("empty")
+    await say(chat, "Another one")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Another one")
+    await chat.get_by_role("button", name="Sessions").click()
+    await chat.get_by_text("shown now").wait_for()
+    await window.picture("sessions")
+    await chat.get_by_role("button", name="The first conversation").first.click()
+    await expect(chat.get_by_role("article", name="You").first).to_contain_text("The first conversation")
+    await say(chat, "And on")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("And on")
+
+
+async def test_a_session_is_deleted_only_after_a_second_word(chat: FrameLocator, window: Window) -> None:
+    await say(chat, "Forget this")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Forget this")
+    await chat.get_by_role("button", name="Session menu").click()
+    await chat.get_by_role("menuitem", name="Delete").click()
+    await window.page.locator(".monaco-dialog-box").get_by_role("button", name="Delete").click()
+    await expect(chat.get_by_role("article")).to_have_count(0)
+    await chat.get_by_role("button", name="Sessions").click()
+    await chat.get_by_text("shown now").wait_for()
+    await expect(chat.get_by_text("Forget this")).to_have_count(0)

@@ -1,0 +1,66 @@
+"""The .vsix alone on a fresh profile: no settings of Marvin's, no key, and nobody trusts the folder yet."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import BrowserContext, expect
+
+from tests.vscode.code_server import MARVIN, CodeServer
+from tests.vscode.test_chat import say
+from tests.vscode.window import Window, opened
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
+_COLOURS = {"window.autoDetectColorScheme": True}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def fresh(vsix: Path, browser: BrowserContext, tmp_path: Path) -> AsyncIterator[Window]:
+    """A window on it; Marvin is where pipx and uv put it."""
+    server = CodeServer(tmp_path / "vscode", vsix, _COLOURS, {"PATH": os.environ["PATH"]})
+    programs = server.home / ".local" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "marvin").symlink_to(MARVIN)
+    async with server, opened(browser, server.origin, tmp_path) as shown:
+        yield shown
+
+
+async def test_without_any_configuration_there_is_an_answer_a_question_and_a_review(
+    fresh: Window, repository: Path
+) -> None:
+    await fresh.open(repository)
+    await fresh.page.get_by_role("button", name="Yes, I trust the authors").click()
+    await fresh.open_file("basket.py")
+    chat = await fresh.show_chat()
+
+    await say(chat, "Where are prices added?")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("basket.py")
+    await fresh.picture("first-answer")
+
+    await say(chat, "run git log --oneline")
+    question = chat.get_by_role("region", name="Question")
+    await expect(question).to_contain_text("git log --oneline")
+    await fresh.picture("first-question")
+    await question.get_by_role("button", name="Allow once").click()
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("A shop")
+
+    await say(chat, 'replace "result -= price" with "result += price" in shop/basket.py')
+    await expect(fresh.page.locator(".codelens-decoration a", has_text="Keep").first).to_be_visible()
+    await fresh.picture("first-review")
+    await fresh.press("Keep")
+    await expect(fresh.page.locator(".codelens-decoration a", has_text="Keep")).to_have_count(0)
+    await expect(fresh.editor).to_contain_text("result += price".replace(" ", "\u00a0"))
+
+
+async def test_marvin_does_not_start_in_a_folder_that_is_not_trusted(fresh: Window, repository: Path) -> None:
+    await fresh.open(repository)
+    await fresh.page.get_by_role("button", name="No, I don't trust the authors").click()
+    chat = await fresh.show_chat()
+    await expect(chat.locator("body")).to_contain_text("Trust the workspace")
+    await fresh.picture("untrusted")
+    await fresh.command("Workspaces: Manage Workspace Trust")
+    await fresh.page.get_by_role("button", name="Trust", exact=True).click()
+    await say(chat, "Where are prices added?")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("basket.py")
