@@ -21,6 +21,8 @@ check: .venv/developer
 	$(BIN)/python -m marvin_server.protocol.schema --check
 	@if [ -x $(STYLUA) ]; then set -x; $(STYLUA) --check --config-path editors/nvim/.stylua.toml editors/nvim tests/nvim; \
 	  else echo "npm is not there: the Lua files are not checked"; fi
+	@if command -v luacheck >/dev/null; then luacheck -q --config editors/nvim/.luacheckrc editors/nvim tests/nvim; \
+	  else echo "luacheck is not there: the Lua files are not linted"; fi
 	@for emacs in .cache/emacs/emacs .cache/emacs28/emacs; do \
 	  if [ -x $$emacs ]; then $$emacs -Q --batch -l tests/emacs/check.el || exit 1; fi; done
 

@@ -27,9 +27,12 @@ class Tagged(Struct, frozen=True, omit_defaults=True, tag_field="type"):
 
 
 class Text(Tagged, frozen=True, tag="text"):
-    """What a person or a model wrote."""
+    """What a person or a model wrote. With a ``label``, a few words, it is what an editor has added to a prompt, from
+    the document ``uri`` where it is from one."""
 
     text: str
+    label: str | None = None
+    uri: str | None = None
 
 
 class Thinking(Tagged, frozen=True, tag="thinking"):
@@ -121,6 +124,11 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def said(self) -> str:
+        """The text without what an editor has added."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text) and part.label is None)
+
+    @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tool calls that this message asks for, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
@@ -134,6 +142,7 @@ class ToolSpec(Struct, frozen=True):
     parameters: Mapping[str, Any]
 
 
-def user_message(text: str, images: Sequence[Image] = ()) -> Message:
-    """The message for a prompt: pictures first, as vendors advise, and then what is asked of them."""
-    return Message("user", (*images, Text(text)))
+def user_message(text: str, images: Sequence[Image] = (), added: Sequence[Text] = ()) -> Message:
+    """The message for a prompt: pictures first, as vendors advise, then what is asked of them, and what an editor has
+    ``added`` to that."""
+    return Message("user", (*images, Text(text), *added))

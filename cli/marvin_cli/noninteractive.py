@@ -20,6 +20,7 @@ from marvin_cli.stdout import Stalled, Stdout, write_line
 from marvin_server import log
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.events import Notice, ToolStarted, TurnFinished
+from marvin_server.messages import user_message
 from marvin_server.providers import selection
 from marvin_server.providers.selection import Choice
 from marvin_server.sanitise import one_line
@@ -175,7 +176,7 @@ class OneShot:
 
         for number in _SIGNALS:
             loop.add_signal_handler(number, interrupt)
-        session.submit(asked.prompt, images=asked.images)
+        session.submit(user_message(asked.prompt, asked.images))
         await self._follow(opened, subscription)
         if asked.schema is not None and self._outcome.stop == "completed":
             from marvin_cli.schema import check

@@ -162,40 +162,6 @@ message is shown and put into the kill ring."
              (when-let* ((buffer (marvin-chat--buffer session))) (get-buffer-window buffer)))
     (marvin--interact #'marvin-diff-review session)))
 
-;;;###autoload
-(defun marvin-add-region (beg end)
-  "Let the text from BEG to END go along with the next prompt."
-  (interactive "r")
-  (let ((label (format "%s:%d-%d" (buffer-name) (line-number-at-pos beg t) (line-number-at-pos end t)))
-        (buffer (current-buffer)) (beg (copy-marker beg)) (end (copy-marker end)))
-    (with-current-buffer (marvin-chat--make (marvin-chat-session))
-      (marvin-input-add label (lambda () (marvin-input-region-object buffer beg end)))
-      (message "Marvin: %s goes along with the next prompt" label))))
-
-;;;###autoload
-(defun marvin-add-diagnostics ()
-  "Let what Flymake says about this buffer go along with the next prompt."
-  (interactive)
-  (let ((label (format "problems of %s" (buffer-name))) (buffer (current-buffer)))
-    (unless (and (bound-and-true-p flymake-mode) (flymake-diagnostics))
-      (user-error "Flymake shows no problem in this buffer"))
-    (with-current-buffer (marvin-chat--make (marvin-chat-session))
-      (marvin-input-add label (lambda () (marvin-action--diagnostics buffer))))))
-
-(defun marvin-action--diagnostics (buffer)
-  "The context of what Flymake says about BUFFER; nil when it was killed."
-  (when (buffer-live-p buffer)
-    (with-current-buffer buffer
-      (list :type "diagnostics" :uri (marvin-path-to-uri buffer-file-name)
-            :items (vconcat
-                    (mapcar (lambda (problem)
-                              (list :range (marvin-document-range (flymake-diagnostic-beg problem)
-                                                                  (flymake-diagnostic-end problem))
-                                    :severity (pcase (flymake-diagnostic-type problem)
-                                                ((or :error 'flymake-error) 1) ((or :warning 'flymake-warning) 2) (_ 3))
-                                    :message (flymake-diagnostic-text problem)))
-                            (flymake-diagnostics)))))))
-
 (add-hook 'marvin-session-event-functions #'marvin-action--hear)
 (add-hook 'marvin-session-event-functions #'marvin-action--preview)
 

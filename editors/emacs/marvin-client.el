@@ -5,13 +5,14 @@
 ;;; Commentary:
 
 ;; One process of `marvin lsp' for each project: started, asked, told, noticed when it dies, and started again.
-;; Nothing here waits for an answer.  What the server says is put into one queue and worked off in slices of a few
-;; milliseconds, so that typing goes on; only the server's own requests are answered at once.
+;; Nothing here waits for an answer.  What the server says goes through the queue of `marvin-queue'; only the server's
+;; own requests are answered at once.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'jsonrpc)
+(require 'marvin-queue)
 (require 'project)
 (require 'subr-x)
 (require 'url-util)
@@ -26,9 +27,6 @@
 An Emacs that was started from the desktop may lack the shell's PATH;
 give the program's whole name then."
   :type '(repeat string))
-
-(defconst marvin--slice 0.012
-  "Seconds that are worked in one go on what the servers said.")
 
 (defconst marvin--deaths 3
   "A server that died so often within a minute is not started again.")
@@ -61,41 +59,6 @@ that were begun or loaded here, by their ids, DEATHS times of deaths."
 (cl-defgeneric marvin-capabilities (_what)
   "What the client can do in respect of WHAT, as LSP has it: a plist."
   nil)
-
-;;; The queue
-
-(defvar marvin--arrived nil "Calls to be made, the latest first.")
-(defvar marvin--due nil "Calls to be made before those in `marvin--arrived', the next first.")
-(defvar marvin--timer nil "The timer that works them off.")
-
-(defun marvin--later (function &rest arguments)
-  "Call FUNCTION with ARGUMENTS soon, after all that was said before."
-  (push (cons function arguments) marvin--arrived)
-  (unless marvin--timer
-    (setq marvin--timer (run-at-time 0 nil #'marvin--work))))
-
-(defun marvin--work ()
-  "Make calls of the queue until the slice is over or a key was pressed."
-  (setq marvin--timer nil)
-  (let ((end (+ (float-time) marvin--slice)) (goes-on t))
-    (while (and goes-on (or marvin--due marvin--arrived))
-      (unless marvin--due
-        (setq marvin--due (nreverse marvin--arrived) marvin--arrived nil))
-      (let ((call (pop marvin--due)))
-        (with-demoted-errors "Marvin: %S"
-          (apply (car call) (cdr call))))
-      (setq goes-on (and (< (float-time) end) (not (input-pending-p))))))
-  (when (and (or marvin--due marvin--arrived) (not marvin--timer))
-    (setq marvin--timer (run-at-time 0.002 nil #'marvin--work))))
-
-(defun marvin--interact (function &rest arguments)
-  "Call FUNCTION with ARGUMENTS outside the queue: it may ask the person."
-  (apply #'run-at-time 0 nil
-         (lambda (&rest arguments)
-           (if (active-minibuffer-window)
-               (message "Marvin: finish the minibuffer first, then do this again")
-             (apply function arguments)))
-         arguments))
 
 ;;; Which server
 
@@ -186,6 +149,7 @@ Without a project it is the directory itself."
             (marvin-server-features server) (plist-get marvin :features))
       (jsonrpc-notify (marvin-server-connection server) 'initialized (make-hash-table))
       (marvin--set-state server 'ready)
+      (message "Marvin is ready")
       (run-hook-with-args 'marvin-server-ready-functions server)
       (let ((waiting (nreverse (marvin-server-waiting server))))
         (setf (marvin-server-waiting server) nil)

@@ -216,8 +216,11 @@ ACCEPT is a vector of ids, REJECT one of rejections."
   (interactive)
   (let* ((hunk (cdr (marvin-diff--here)))
          (edit (get-text-property (point) 'marvin-edit))
-         (at (marvin-diff--place hunk (marvin-diff--lines edit))))
-    (find-file-other-window (marvin-uri-to-path (or (plist-get edit :newUri) (plist-get edit :uri))))
+         (at (marvin-diff--place hunk (marvin-diff--lines edit)))
+         (path (marvin-uri-to-path (or (plist-get edit :newUri) (plist-get edit :uri)))))
+    (unless (or (find-buffer-visiting path) (file-exists-p path))
+      (user-error "%s is not there any more" (plist-get edit :path)))
+    (find-file-other-window path)
     (widen)
     (goto-char (point-min))
     (forward-line (or at (1- (plist-get hunk :newStart))))))
@@ -228,8 +231,18 @@ ACCEPT is a vector of ids, REJECT one of rejections."
   (let* ((edit (or (get-text-property (point) 'marvin-edit) (user-error "There is no file here")))
          (lines (or (marvin-diff--lines edit) []))
          (name (plist-get edit :path)))
-    (ediff-buffers (marvin-diff--side edit (format "*%s without*" name) lines :newStart :newLines :oldLines)
-                   (marvin-diff--side edit (format "*%s with*" name) lines :oldStart :oldLines :newLines))))
+    (marvin-diff--compare
+     (marvin-diff--side edit (format "*%s without*" name) lines :newStart :newLines :oldLines)
+     (marvin-diff--side edit (format "*%s with*" name) lines :oldStart :oldLines :newLines))))
+
+(defun marvin-diff--compare (without with)
+  "Compare the buffers WITHOUT and WITH by `ediff'; they go when it is left."
+  (let* ((windows (current-window-configuration))
+         (leave (lambda ()
+                  (set-window-configuration windows)
+                  (mapc #'kill-buffer (list without with)))))
+    (ediff-buffers without with
+                   (list (lambda () (add-hook 'ediff-after-quit-hook-internal leave nil t))))))
 
 (defun marvin-diff--side (edit name lines start there wanted)
   "A buffer NAME with LINES, in which the hunks of EDIT are WANTED.

@@ -5,7 +5,7 @@
 ;;; Commentary:
 
 ;; The buffers of a project in which Marvin is on, told to its server as LSP has it, beside whatever Eglot or lsp-mode
-;; tell theirs.  Edits that the server asks for are made here, each as one undo step.
+;; tell theirs.
 
 ;;; Code:
 
@@ -34,10 +34,6 @@
 (dolist (function '(marvin-document--before-change marvin-document--after-change marvin-document--saved
                     marvin-document-close marvin-document--reverted marvin-document--renamed))
   (put function 'permanent-local-hook t))
-
-(cl-defmethod marvin-capabilities ((_what (eql 'workspace)))
-  "Edits are made."
-  '(:applyEdit t :workspaceEdit (:documentChanges t) :workspaceFolders t))
 
 (cl-defmethod marvin-capabilities ((_what (eql 'textDocument)))
   "Saving is told."
@@ -264,88 +260,6 @@
         (with-demoted-errors "Marvin: %S"
           (let ((revert-without-query '(".")) (inhibit-message t))
             (revert-buffer t t t)))))))
-
-;;; What the server asks for
-
-(cl-defmethod marvin-asked ((_method (eql 'workspace/applyEdit)) _server params)
-  "Make the edit in PARAMS, and answer whether that was done."
-  (let* ((changes (append (plist-get (plist-get params :edit) :documentChanges) nil))
-         (problem (seq-some #'marvin-document--obstacle changes)))
-    (unless problem
-      (condition-case oops
-          (dolist (change changes)
-            (marvin-document--edit change))
-        (error (setq problem (error-message-string oops)))))
-    (if problem
-        (list :applied :json-false :failureReason problem)
-      (list :applied t))))
-
-(defun marvin-document--obstacle (change)
-  "Why CHANGE, an LSP TextDocumentEdit, cannot be made; nil when it can."
-  (let* ((document (plist-get change :textDocument))
-         (buffer (and document (marvin-document--find (plist-get document :uri)))))
-    (cond
-     ((null document) "only texts of documents are changed here")
-     ((null buffer) (format "%s is not open" (plist-get document :uri)))
-     ((buffer-local-value 'buffer-read-only buffer) (format "%s is read-only" (buffer-name buffer)))
-     ((buffer-local-value 'marvin-document--changes buffer)
-      (with-current-buffer buffer
-        (marvin--later #'marvin-document--flush-later buffer))
-      (format "%s was changed meanwhile" (buffer-name buffer)))
-     ((not (equal (plist-get document :version) (buffer-local-value 'marvin-document--version buffer)))
-      (format "%s has another version" (buffer-name buffer))))))
-
-(defun marvin-document--edit (change)
-  "Make CHANGE, an LSP TextDocumentEdit, as one undo step."
-  (with-current-buffer (marvin-document--find (plist-get (plist-get change :textDocument) :uri))
-    (undo-boundary)
-    (let ((group (prepare-change-group)) done)
-      (unwind-protect
-          (progn
-            (activate-change-group group)
-            (save-excursion
-              (save-restriction
-                (widen)
-                (when (> (length (plist-get change :edits)) marvin-document--most-changes)
-                  (setq marvin-document--changes 'whole))
-                (dolist (edit (marvin-document--places (plist-get change :edits)))
-                  (pcase-let ((`(,beg ,end ,text) edit))
-                    (goto-char beg)
-                    ;; Text first, so that markers and windows at the place stay near it.
-                    (insert text)
-                    (delete-region (point) (+ (point) (- end beg)))))))
-            (setq done t)
-            (undo-amalgamate-change-group group))
-        (if done (accept-change-group group) (cancel-change-group group))))
-    (undo-boundary)
-    ;; Not from here: the answer comes first, and a filter must not wait for the pipe.
-    (marvin--later #'marvin-document--flush-later (current-buffer))))
-
-(defun marvin-document--places (edits)
-  "EDITS as lists (BEG END TEXT), the last in the buffer first."
-  (sort (mapcar (lambda (edit)
-                  (let ((range (plist-get edit :range)))
-                    (list (marvin-document-point (plist-get range :start))
-                          (marvin-document-point (plist-get range :end))
-                          (plist-get edit :newText))))
-                (reverse (append edits nil)))
-        (lambda (one other) (> (car one) (car other)))))
-
-(cl-defmethod marvin-asked ((_method (eql 'marvin/document/save)) _server params)
-  "Save the documents in PARAMS, and answer which are on disk now."
-  (list :saved (vconcat (seq-filter #'marvin-document--save (plist-get params :uris)))))
-
-(defun marvin-document--save (uri)
-  "Save the document URI, and give whether it is on disk.
-It is not saved when its file was changed meanwhile."
-  (when-let* ((buffer (marvin-document--find uri)))
-    (with-current-buffer buffer
-      (when (and (verify-visited-file-modtime buffer)
-                 (file-writable-p buffer-file-name))
-        (let ((save-silently t))
-          (with-demoted-errors "Marvin: %S"
-            (save-buffer 0)))
-        (not (buffer-modified-p))))))
 
 (add-hook 'marvin-server-ready-functions #'marvin-document--open-all)
 

@@ -9,6 +9,7 @@
 
 ;;; Code:
 
+(require 'diff-mode)
 (require 'seq)
 
 (defface marvin-heading '((t :inherit font-lock-function-name-face :weight bold))
@@ -17,6 +18,10 @@
 
 (defface marvin-code '((t :inherit font-lock-constant-face))
   "Code of which the language is not known."
+  :group 'marvin)
+
+(defface marvin-fence '((t :inherit shadow))
+  "The lines around a block of code."
   :group 'marvin)
 
 (defconst marvin-markdown--most-code 8000
@@ -32,7 +37,8 @@
       found)))
 
 (defconst marvin-markdown-keywords
-  `((,(marvin-markdown--matcher "^#\\{1,6\\} .*$") 0 'marvin-heading)
+  `((,(marvin-markdown--matcher "^ *```.*$") 0 'marvin-fence t)
+    (,(marvin-markdown--matcher "^#\\{1,6\\} .*$") 0 'marvin-heading)
     (,(marvin-markdown--matcher "`[^`\n]+`") 0 'marvin-code)
     (,(marvin-markdown--matcher "\\*\\*[^*\n]+\\*\\*") 0 'bold append)
     (,(marvin-markdown--matcher "\\_<_[^_\n]+_\\_>") 0 'italic append)
@@ -69,6 +75,17 @@
             (setq at next)))))
     (pcase-dolist (`(,from ,to ,face) faces)
       (put-text-property (+ beg from) (+ beg to) 'font-lock-face (or face 'default)))))
+
+(defun marvin-markdown-diff (diff)
+  "The text DIFF with the faces of `diff-mode'."
+  (mapconcat (lambda (line)
+               (propertize line 'font-lock-face
+                           (cond ((string-match-p "\\`\\(---\\|[+][+][+]\\) " line) 'diff-file-header)
+                                 ((string-prefix-p "+" line) 'diff-added)
+                                 ((string-prefix-p "-" line) 'diff-removed)
+                                 ((string-prefix-p "@" line) 'diff-hunk-header)
+                                 (t 'diff-context))))
+             (split-string diff "\n") "\n"))
 
 (defun marvin-markdown--mode (language)
   "The major mode for LANGUAGE, as written after a fence, or nil.

@@ -10,27 +10,31 @@
 ;;; Code:
 
 (require 'marvin-session)
-(require 'button)
+(require 'marvin-transcript)
 
 (defface marvin-permission '((t :inherit warning))
   "What asks for an answer."
   :group 'marvin)
 
 (defconst marvin-permission--answers
-  '(("allowOnce" ?y "Allow once") ("allowSession" ?s "Allow for this session") ("allowEdited" ?e "Edit, then allow")
-    ("deny" ?d "Deny") ("denyAndStop" ?q "Deny and stop"))
-  "What can be answered: the protocol's word, the key, and what it is called.")
+  '(("allowOnce" ?y "Allow once" "Allowed once") ("allowSession" ?s "Allow for this session" "Allowed for this session")
+    ("allowEdited" ?e "Edit, then allow" "Allowed after an edit") ("deny" ?d "Deny" "Denied")
+    ("reason" ?r "Deny, with a reason" nil) ("denyAndStop" ?q "Deny and stop the turn" "Denied, and the turn stopped"))
+  "The answers: the protocol's word, the key, its name, and what became of it.
+A denial with a reason is one of ours.")
 
 (defvar marvin-permission-card-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map button-map)
+    (set-keymap-parent map marvin-transcript-map)
     (dolist (answer marvin-permission--answers)
       (let ((decision (car answer)))
         (define-key map (vector (cadr answer))
                     (lambda () (interactive) (marvin-permission-answer-here decision)))))
-    (define-key map "r" #'marvin-permission-deny-with-reason)
     map)
   "Keys on the card of a question.")
+
+(defconst marvin-permission--edge (concat (propertize " " 'face '(:inherit marvin-permission :inverse-video t)) " ")
+  "What the lines of a card begin with on the screen.")
 
 (defun marvin-permission-visible (text)
   "TEXT with every invisible or misleading character written out."
@@ -39,12 +43,16 @@
    (lambda (match) (propertize (format "\\u{%X}" (aref match 0)) 'font-lock-face 'error))
    text t t))
 
+(defconst marvin-permission--indent 13 "Columns before the text of a field.")
+
 (defun marvin-permission--line (label text)
-  "A line of a card: LABEL and TEXT, whose lines stand below each other."
-  (let ((indent (make-string 13 ?\s)))
-    (concat (propertize (format "  %-11s" (concat label ":")) 'font-lock-face 'bold)
-            (string-replace "\n" (concat "\n" indent) (string-trim-right (marvin-permission-visible text) "\n"))
-            "\n")))
+  "A field of a card: LABEL and TEXT, whose lines stand below each other."
+  (let ((indent (make-string marvin-permission--indent ?\s)))
+    (propertize (concat (propertize (format "  %-11s" (concat label ":")) 'font-lock-face 'bold)
+                        (string-replace "\n" (concat "\n" indent)
+                                        (string-trim-right (marvin-permission-visible text) "\n"))
+                        "\n")
+                'wrap-prefix (concat marvin-permission--edge indent))))
 
 (defun marvin-permission-card (session permission)
   "The card of PERMISSION, a question of SESSION, with keys and buttons."
@@ -56,7 +64,7 @@
                        'font-lock-face 'marvin-permission)
            (if command
                (concat
-                (marvin-permission--line "Command" (plist-get command :display))
+                (marvin-permission--line "Command" (or (plist-get command :revealed) (plist-get command :display)))
                 (marvin-permission--line "Directory" (plist-get command :cwd))
                 (marvin-permission--line "Shell" (plist-get command :shell))
                 (marvin-permission--line "Sandbox" (or (plist-get command :sandbox) "none"))
@@ -75,14 +83,33 @@
              (marvin-permission--line "Why" reason))
            (marvin-permission--line "Asked by" (plist-get permission :decidedBy))
            (when-let* ((diff (plist-get permission :diff)))
-             (marvin-permission--line "Change" diff))
-           "  "
-           (mapconcat (lambda (answer) (marvin-permission--button session permission answer))
-                      (seq-filter (lambda (answer) (seq-contains-p (plist-get permission :options) (car answer)))
-                                  marvin-permission--answers)
-                      "  ")
-           "  [r] Deny with a reason\n")))
-    (propertize card 'keymap marvin-permission-card-map 'marvin-question (cons session permission))))
+             (marvin-permission--line "Change" (concat "\n" (marvin-markdown-diff diff))))
+           (marvin-permission--buttons session permission))))
+    (propertize card 'line-prefix marvin-permission--edge 'keymap marvin-permission-card-map
+                'marvin-question (cons session permission))))
+
+(defun marvin-permission--buttons (session permission)
+  "The answers that PERMISSION of SESSION takes.
+Those that allow are on the left, those that deny on the right."
+  (let* ((taken (seq-filter (lambda (answer) (marvin-permission--takes-p permission (car answer)))
+                            marvin-permission--answers))
+         (allow (seq-filter (lambda (answer) (string-prefix-p "allow" (car answer))) taken))
+         (deny (seq-difference taken allow))
+         (lines nil))
+    (while (or allow deny)
+      (let ((left (pop allow)) (right (pop deny)))
+        (push (concat "  " (if left (marvin-permission--button session permission left) "")
+                      (if right
+                          (concat (make-string (- 32 (if left (+ 4 (length (nth 2 left))) 0)) ?\s)
+                                  (marvin-permission--button session permission right))
+                        "")
+                      "\n")
+              lines)))
+    (string-trim-right (apply #'concat (nreverse lines)) "\n")))
+
+(defun marvin-permission--takes-p (permission decision)
+  "Whether PERMISSION can be answered with DECISION."
+  (seq-contains-p (plist-get permission :options) (if (equal decision "reason") "deny" decision)))
 
 (defun marvin-permission--kind (permission)
   "What PERMISSION is about."
@@ -93,22 +120,32 @@
 
 (defun marvin-permission--button (session permission answer)
   "The button of ANSWER to PERMISSION of SESSION."
-  (let ((text (format "[%c] %s" (nth 1 answer) (nth 2 answer))))
-    (make-text-button text nil 'action (lambda (_) (marvin-permission-answer session permission (car answer)))
-                      'follow-link t 'help-echo nil)
-    text))
+  (marvin-transcript-button (format "[%c] %s" (nth 1 answer) (nth 2 answer))
+                            (lambda () (marvin-permission-answer session permission (car answer)))
+                            (nth 2 answer)))
+
+(defun marvin-permission-subject (permission)
+  "What PERMISSION was asked for, in a line."
+  (let ((command (plist-get permission :command)))
+    (marvin-permission-visible
+     (or (plist-get command :revealed) (plist-get command :display) (plist-get permission :title)))))
+
+(defun marvin-permission-outcome (decision)
+  "DECISION, the protocol's word, in words."
+  (or (nth 3 (assoc decision marvin-permission--answers)) decision))
 
 ;;; Answering
 
-(defun marvin-permission-answer (session permission decision &optional note)
-  "Answer PERMISSION of SESSION with DECISION, and NOTE for the model.
-An edited command is read from the minibuffer first."
+(defun marvin-permission-answer (session permission decision)
+  "Answer PERMISSION of SESSION with DECISION.
+An edited command, and a reason, are read from the minibuffer first."
   (let* ((command (and (equal decision "allowEdited")
                        (read-string "Run instead: " (plist-get (plist-get permission :command) :display))))
-         (params (append (list :permissionId (plist-get permission :id) :decision decision)
-                         (and command (list :command command))
-                         (and note (not (string-empty-p note)) (list :note note)))))
-    (marvin-request (marvin-session-server session) 'marvin/permission/answer params
+         (note (and (equal decision "reason") (read-string "Reason (the model reads it): "))))
+    (marvin-request (marvin-session-server session) 'marvin/permission/answer
+                    (append (list :permissionId (plist-get permission :id) :decision (if note "deny" decision))
+                            (and command (list :command command))
+                            (and note (not (string-blank-p note)) (list :note note)))
                     (lambda (result)
                       (unless (eq (plist-get result :accepted) t)
                         (message "Marvin: this was answered before"))))))
@@ -121,15 +158,9 @@ An edited command is read from the minibuffer first."
 (defun marvin-permission-answer-here (decision)
   "Answer the question at point with DECISION."
   (pcase-let ((`(,session . ,permission) (marvin-permission--here)))
-    (if (seq-contains-p (plist-get permission :options) decision)
+    (if (marvin-permission--takes-p permission decision)
         (marvin-permission-answer session permission decision)
       (user-error "This question does not take that answer"))))
-
-(defun marvin-permission-deny-with-reason ()
-  "Deny the question at point, and tell the model why."
-  (interactive)
-  (pcase-let ((`(,session . ,permission) (marvin-permission--here)))
-    (marvin-permission-answer session permission "deny" (read-string "Reason (the model reads it): "))))
 
 (defun marvin-permission-open ()
   "All open questions, as conses of a session and a permission."
@@ -152,7 +183,7 @@ An edited command is read from the minibuffer first."
 (define-derived-mode marvin-permission-mode special-mode "Marvin questions"
   "The open questions of all conversations."
   (setq-local bidi-paragraph-direction 'left-to-right)
-  (setq-local truncate-lines nil))
+  (setq-local truncate-lines nil word-wrap t))
 
 (defun marvin-permission--draw ()
   "Show the questions that are open now in the current buffer."
@@ -162,7 +193,7 @@ An edited command is read from the minibuffer first."
         (insert "No question is open.  Press q to leave.\n")
       (pcase-dolist (`(,session . ,permission) open)
         (insert (format "Conversation: %s\n" (marvin-session-title session))
-                (marvin-permission-card session permission) "\n")))
+                (marvin-permission-card session permission) "\n\n")))
     (goto-char (point-min))
     (if (and open (= line 1)) (forward-line 1) (forward-line (1- line)))))
 

@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; A session is one stored conversation.  What its turns tell is taken in here first, in order and without gaps, and
-;; then passed on to whatever shows it: the chat, questions, reviews, the mode line.
+;; A session is one stored conversation.  What its turns tell is taken in by `marvin-events', and then passed on to
+;; whatever shows it: the chat, questions, reviews, the mode line.
 
 ;;; Code:
 
@@ -13,12 +13,16 @@
 
 (cl-defstruct (marvin-session (:constructor marvin-session--make) (:copier nil))
   "The session ID of SERVER; INFO is the server's own object.
-TURN runs, LAST-TURN has run; QUEUED are ids of turns that wait.  PERMISSIONS
-and PATCHES are those that are open, the oldest first; REVIEWED are ids of
-patches that were decided on.  DRAFTS are prompts
-that were never started.  LAST-ITEM is the id of the latest message, SEQ
-counts what was taken in; HELD is what came while the session was LOADING."
-  id server info (seq 0) loading held turn last-turn queued permissions patches reviewed drafts last-item usage cost)
+TURN runs, LAST-TURN has run; TURNS are conses of the ids of those that have
+begun and their prompts, the latest first; QUEUED are such of turns that
+wait, the next first; STEERING are prompts that were handed to the turn and
+that it has not taken.  PERMISSIONS and PATCHES are those that are open, the
+oldest first; REVIEWED are ids of patches that were decided on.  DRAFTS are
+prompts that were never started.  LAST-ITEM is the id of the latest message,
+USAGE the answer of usage/get.  SEQ counts what was taken in; HELD is what
+came while the session was LOADING."
+  id server info (seq 0) loading held turn last-turn turns queued steering permissions patches reviewed drafts
+  last-item usage)
 
 (defvar marvin-session-event-functions nil
   "Functions of a session, the id of a turn, and an event of it.")
@@ -106,21 +110,44 @@ ON-RESULT and ON-ERROR are as in `marvin-request'."
 
 (defun marvin-session--take (session result)
   "Take RESULT, of session/load, for what SESSION is."
-  (let ((items (plist-get result :items))
-        (held (nreverse (marvin-session-held session))))
+  (let ((items (plist-get result :items)))
     (setf (marvin-session-seq session) (or (plist-get result :seq) 0)
           (marvin-session-loading session) nil
-          (marvin-session-held session) nil
           (marvin-session-turn session) (plist-get result :turnId)
           (marvin-session-queued session) nil
+          (marvin-session-steering session) nil
           (marvin-session-permissions session) (append (plist-get result :openPermissions) nil)
           (marvin-session-patches session) (append (plist-get result :pendingPatches) nil)
           (marvin-session-drafts session) (append (plist-get result :drafts) nil)
           (marvin-session-last-item session) (marvin-session--last-id items))
+    (seq-doseq (item items)
+      (marvin-session--begun session (plist-get item :turnId) (plist-get item :message)))
     (run-hook-with-args 'marvin-session-loaded-functions session result)
     (marvin-session--tell session)
-    (dolist (params held)
-      (marvin-session--hear session params))))
+    (marvin-session-measure session)))
+
+(defun marvin-session--begun (session turn message)
+  "Note the prompt of TURN of SESSION, where MESSAGE is the first that it has."
+  (when (and turn (equal (plist-get message :role) "user") (not (assoc turn (marvin-session-turns session))))
+    (push (cons turn (marvin-session-text message)) (marvin-session-turns session))))
+
+(defun marvin-session-text (message)
+  "The text of MESSAGE, without what an editor has added to it."
+  (mapconcat (lambda (part)
+               (if (and (equal (plist-get part :type) "text") (null (plist-get part :label))) (plist-get part :text) ""))
+             (plist-get message :parts) ""))
+
+(defun marvin-session-added (message)
+  "The parts of MESSAGE that an editor has added to it."
+  (seq-filter (lambda (part) (plist-get part :label)) (plist-get message :parts)))
+
+(defun marvin-session-measure (session)
+  "Ask what SESSION has used, and tell once it is known."
+  (marvin-session-ask session 'marvin/usage/get nil
+                      (lambda (result)
+                        (setf (marvin-session-usage session) result)
+                        (marvin-session--tell session))
+                      #'ignore))
 
 (defun marvin-session--last-id (items)
   "The id of the last message among ITEMS, a vector."
@@ -146,129 +173,26 @@ was not taken, and the text is still the person's then."
                  :whenBusy (symbol-name when-busy))
            (and context (list :context (vconcat context))))
    (lambda (result)
-     (when (equal (plist-get result :state) "queued")
-       (push (plist-get result :turnId) (marvin-session-queued session))
-       (marvin-session--tell session)))
+     (pcase (plist-get result :state)
+       ("queued" (setf (marvin-session-queued session)
+                       (append (marvin-session-queued session) (list (cons (plist-get result :turnId) text)))))
+       ("steered" (setf (marvin-session-steering session)
+                        (append (marvin-session-steering session) (list text)))))
+     (marvin-session--tell session))
    on-error))
 
-(defun marvin-session-cancel (session &optional turn)
-  "Cancel TURN of SESSION, or the one that runs."
-  (marvin-session-ask session 'marvin/turn/cancel (and turn (list :turnId turn))))
-
-;;; What is told
-
-(cl-defmethod marvin-notified ((_method (eql 'marvin/turn/events)) server params)
-  "SERVER tells events of a turn in PARAMS."
-  (when-let* ((session (gethash (plist-get params :sessionId) (marvin-server-sessions server))))
-    (if (marvin-session-loading session)
-        (push params (marvin-session-held session))
-      (marvin-session--hear session params))))
-
-(defun marvin-session--hear (session params)
-  "Take the events in PARAMS into SESSION, unless they are known.
-After a gap load it."
-  (let ((seq (plist-get params :seq)) (next (1+ (marvin-session-seq session))))
-    (cond
-     ((< seq next))
-     ((> seq next)
-      (push params (marvin-session-held session))
-      (marvin-session-load (marvin-session-server session) (marvin-session-id session)))
-     (t
-      (setf (marvin-session-seq session) seq)
-      (seq-doseq (event (plist-get params :events))
-        (marvin-session--note session (plist-get params :turnId) event)
-        (with-demoted-errors "Marvin: %S"
-          (run-hook-with-args 'marvin-session-event-functions session (plist-get params :turnId) event)))))))
-
-(defun marvin-session--note (session turn event)
-  "Note in SESSION what EVENT of TURN changes."
-  (let ((is-news t))
-    (pcase (plist-get event :type)
-      ("turn.started"
-       (setf (marvin-session-turn session) turn
-             (marvin-session-queued session) (delete turn (marvin-session-queued session))))
-      ("turn.finished"
-       (setf (marvin-session-last-turn session) turn
-             (marvin-session-queued session) (delete turn (marvin-session-queued session)))
-       (when (equal turn (marvin-session-turn session))
-         (setf (marvin-session-turn session) nil))
-       (marvin-document-refresh (marvin-session-server session)))
-      ("message.finished"
-       (let ((message (plist-get event :message)))
-         (unless (equal (plist-get message :role) "tool")
-           (setf (marvin-session-last-item session) (plist-get message :id)))))
-      ("tool.finished" (marvin-document-refresh (marvin-session-server session)))
-      ("usage"
-       (setf (marvin-session-usage session) (plist-get event :usage)
-             (marvin-session-cost session) (plist-get event :costUsd)))
-      ("permission.requested"
-       (setf (marvin-session-permissions session)
-             (append (marvin-session-permissions session) (list (plist-get event :permission)))))
-      ("permission.resolved"
-       (setf (marvin-session-permissions session)
-             (marvin-session--without (plist-get event :permissionId) (marvin-session-permissions session))))
-      ((or "patch.proposed" "patch.applied")
-       (let ((patch (plist-get event :patch)))
-         ;; One that was proposed is applied after its review; nothing of it is open by that.
-         (unless (member (plist-get patch :id) (marvin-session-reviewed session))
-           (setf (marvin-session-patches session)
-                 (append (marvin-session--without (plist-get patch :id) (marvin-session-patches session))
-                         (list patch))))))
-      ("patch.resolved" (marvin-session--settle session event))
-      (_ (setq is-news nil)))
-    (when is-news (marvin-session--tell session))))
+(defun marvin-session-drop (session draft)
+  "Drop the prompt DRAFT of SESSION, an id: it will not be offered again."
+  (setf (marvin-session-drafts session) (marvin-session--without draft (marvin-session-drafts session)))
+  (marvin-session-cancel session draft))
 
 (defun marvin-session--without (id objects)
   "OBJECTS but the one with this ID."
   (seq-remove (lambda (object) (equal id (plist-get object :id))) objects))
 
-(defun marvin-session--settle (session event)
-  "Leave out of SESSION's patches the hunks that EVENT has decided."
-  (let* ((settled (append (plist-get event :kept)
-                          (mapcar (lambda (each) (plist-get each :hunkId)) (plist-get event :rejected))
-                          nil))
-         (id (plist-get event :patchId)))
-    (push id (marvin-session-reviewed session))
-    (setf (marvin-session-patches session)
-          (delq nil
-                (mapcar (lambda (patch)
-                          (if (equal id (plist-get patch :id))
-                              (marvin-session--unsettled patch settled)
-                            patch))
-                        (marvin-session-patches session))))))
-
-(defun marvin-session--unsettled (patch settled)
-  "PATCH with those hunks alone that are not in SETTLED, a list of ids.
-Nil if there are none."
-  (let ((edits (delq nil
-                     (mapcar (lambda (edit)
-                               (let ((hunks (seq-remove (lambda (hunk) (member (plist-get hunk :id) settled))
-                                                        (append (plist-get edit :hunks) nil))))
-                                 (when hunks
-                                   (plist-put (copy-sequence edit) :hunks (vconcat hunks)))))
-                             (plist-get patch :edits)))))
-    (when edits
-      (plist-put (copy-sequence patch) :edits (vconcat edits)))))
-
-(cl-defmethod marvin-notified ((_method (eql 'marvin/session/changed)) server params)
-  "SERVER tells in PARAMS that a session has changed."
-  (let* ((info (plist-get params :session))
-         (session (gethash (plist-get info :id) (marvin-server-sessions server))))
-    (when session
-      (setf (marvin-session-info session) info)
-      (marvin-session--tell session)
-      (unless (or (marvin-session-turn session) (marvin-session-loading session))
-        (marvin-session-ask
-         session 'marvin/session/load '(:limit 2)
-         (lambda (result)
-           ;; What was done here is known already.
-           (unless (or (marvin-session-turn session)
-                       (and (equal (marvin-session--last-id (plist-get result :items))
-                                   (marvin-session-last-item session))
-                            (equal (append (plist-get result :openPermissions) nil)
-                                   (marvin-session-permissions session))))
-             (marvin-session-load server (marvin-session-id session))))
-         #'ignore)))))
+(defun marvin-session-cancel (session &optional turn)
+  "Cancel TURN of SESSION, or the one that runs."
+  (marvin-session-ask session 'marvin/turn/cancel (and turn (list :turnId turn))))
 
 (add-hook 'marvin-server-ready-functions #'marvin-session--reload-all t)
 

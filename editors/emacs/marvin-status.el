@@ -1,10 +1,10 @@
-;;; marvin-status.el --- Which sessions, how they stand, and what they changed  -*- lexical-binding: t; -*-
+;;; marvin-status.el --- Which sessions, and how they stand  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; Choosing and managing conversations, their mode and model, what they cost, taking turns back, and the mode line.
+;; Choosing and managing conversations, their mode and model, what they cost, and the mode line.
 
 ;;; Code:
 
@@ -162,50 +162,6 @@ With a prefix argument, QUERY is asked for: words that were said in it."
                 (plist-get result :contextUsed) (if size (format " of %d" size) "")
                 (if cost (format "$%.4f" cost) "price unknown"))))))
 
-;;; Taking turns back
-
-(defun marvin-undo-turn ()
-  "Take back, after showing it, what the last turn changed in files."
-  (interactive)
-  (marvin-status--take 'marvin/turn/undo "Take this back? "))
-
-(defun marvin-redo-turn ()
-  "Do again what was taken back of the last turn, after showing it."
-  (interactive)
-  (marvin-status--take 'marvin/turn/redo "Do this again? "))
-
-(defun marvin-status--take (method question)
-  "Show what METHOD would do to the last turn, ask QUESTION, and do it."
-  (let* ((session (marvin-chat-session))
-         (turn (or (marvin-session-last-turn session) (user-error "No turn of this conversation has ended here"))))
-    (marvin-document-flush-all (marvin-session-server session))
-    (marvin-session-ask session method (list :turnId turn :dryRun t)
-                        (lambda (result)
-                          (marvin--interact #'marvin-status--take-shown session method turn question result)))))
-
-(defun marvin-status--take-shown (session method turn question result)
-  "Do METHOD to TURN of SESSION after showing RESULT and asking QUESTION."
-  (let ((buffer (get-buffer-create "*marvin turn*")) (preview (plist-get result :preview)))
-    (if (string-empty-p (or preview ""))
-        (message "Marvin: %s" (string-join (append (or (plist-get result :notes) ["nothing is to be changed"]) nil) "; "))
-      (with-current-buffer buffer
-        (let ((inhibit-read-only t))
-          (erase-buffer)
-          (insert preview)
-          (diff-mode)
-          (setq buffer-read-only t)
-          (goto-char (point-min))))
-      (display-buffer buffer)
-      (when (yes-or-no-p question)
-        (marvin-session-ask session method (list :turnId turn)
-                            (lambda (result)
-                              (marvin-document-refresh (marvin-session-server session))
-                              (message "Marvin: %d files changed%s" (length (plist-get result :applied))
-                                       (mapconcat (lambda (failed)
-                                                    (format "; %s left alone: %s" (plist-get failed :path)
-                                                            (plist-get failed :reason)))
-                                                  (plist-get result :failed) ""))))))))
-
 ;;; The mode line
 
 (defun marvin-mode-line ()
@@ -216,9 +172,10 @@ With a prefix argument, QUERY is asked for: words that were said in it."
     (cond ((> asked 0)
            (propertize (format " Marvin asks (%d)" asked) 'face 'marvin-permission
                        'help-echo "M-x marvin-answer" 'mouse-face 'mode-line-highlight
-                       'local-map (let ((map (make-sparse-keymap)))
-                                    (define-key map [mode-line mouse-1] #'marvin-answer)
-                                    map)))
+                       'keymap (let ((map (make-sparse-keymap)))
+                                 (define-key map [mode-line mouse-1] #'marvin-answer)
+                                 (define-key map [mode-line mouse-2] #'marvin-answer)
+                                 map)))
           ((memq 'failed states) (propertize " Marvin failed" 'face 'error 'help-echo "M-x marvin-restart"))
           ((seq-some #'marvin-session-patches (seq-filter (lambda (session)
                                                             (equal (plist-get (marvin-session-info session) :mode)

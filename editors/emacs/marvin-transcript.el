@@ -14,10 +14,16 @@
 (require 'cl-lib)
 (require 'marvin-markdown)
 
+(defface marvin-fold '((t :inherit shadow))
+  "Headings of what is folded: thinking, and what tools did."
+  :group 'marvin)
+
 (cl-defstruct (marvin-block (:constructor marvin-block--make) (:copier nil))
-  "A block from START to END; BODY is where the text after the heading begins.
-FOLD is an overlay that hides the body, where there is one.  PROPERTIES go onto all text of the body."
-  start body end fold properties)
+  "The block KEY from START to END; after its heading BODY begins.
+FOLD is an overlay that hides the body, where there is one.  PROPERTIES go
+onto all text of the body.  SINCE is when the block was made, in seconds,
+ABOUT what its maker wants to remember."
+  key start body end fold properties (since (float-time)) about)
 
 (defvar-local marvin-transcript--blocks nil "The blocks by their keys, which are compared by `equal'.")
 (defvar-local marvin-transcript--end nil "Marker: where the next block begins, and what is below the blocks.")
@@ -26,11 +32,21 @@ FOLD is an overlay that hides the body, where there is one.  PROPERTIES go onto 
 (defvar marvin-transcript-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map button-map)
-    (define-key map (kbd "TAB") #'marvin-transcript-toggle)
+    (define-key map (kbd "RET") #'marvin-transcript-push)
+    (define-key map (kbd "TAB") #'marvin-transcript-tab)
+    (define-key map (kbd "<backtab>") #'backward-button)
     (define-key map "n" #'marvin-transcript-next)
     (define-key map "p" #'marvin-transcript-previous)
     map)
   "Keys on a block, in addition to those of the conversation.")
+
+(defun marvin-transcript-button (label function &optional what face)
+  "A button LABEL, in FACE, that calls FUNCTION with no argument.
+WHAT says what it does, for whoever points at it."
+  ;; The category is what makes it a button; the usual one would bring its own face.
+  (propertize label 'button (list 'marvin) 'category 'marvin-button 'action (lambda (_) (funcall function)) 'follow-link t
+              'help-echo what 'mouse-face 'highlight 'font-lock-face (or face 'button)
+              'keymap marvin-transcript-map))
 
 (defmacro marvin-transcript--writing (&rest body)
   "Do BODY, which changes text above the input, beside what the person does."
@@ -78,36 +94,55 @@ FOLD is an overlay that hides the body, where there is one.  PROPERTIES go onto 
 
 (defun marvin-transcript-add (key heading text &optional folds properties)
   "Add a block with KEY, a HEADING line and TEXT below it.
-It is hidden at first if FOLDS.
+It is hidden at first if FOLDS, and such blocks stand close together.
 PROPERTIES are those of TEXT.  HEADING is an empty string where there is none."
   (let ((block (marvin-block--make
-                :properties (if (plist-member properties 'keymap) properties
-                              (append (list 'keymap marvin-transcript-map) properties)))))
+                :key key
+                :properties (append (if (plist-member properties 'keymap) properties
+                                      (append (list 'keymap marvin-transcript-map) properties))
+                                    (and folds '(line-prefix "  " wrap-prefix "  "))))))
     (marvin-transcript--writing
       (goto-char marvin-transcript--end)
+      (unless (or (bobp) (and folds (get-text-property (1- (point)) 'marvin-folds)))
+        (insert (marvin-transcript--locked "\n" '(marvin-gap t))))
       (setf (marvin-block-start block) (copy-marker (point)))
-      (insert (marvin-transcript--heading heading key))
+      (insert (if folds
+                  (marvin-transcript--fold-heading block heading t)
+                (marvin-transcript--heading block heading)))
       (setf (marvin-block-body block) (copy-marker (point))
             (marvin-block-end block) (copy-marker (point)))
-      (insert (marvin-transcript--locked "\n\n"))
+      (insert (marvin-transcript--locked "\n" (and folds '(marvin-folds t))))
       (set-marker marvin-transcript--end (point))
       (when folds
         (let ((fold (make-overlay (1- (marvin-block-body block)) (marvin-block-end block) nil t t)))
-          (overlay-put fold 'marvin-fold t)
-          (overlay-put fold 'isearch-open-invisible #'marvin-transcript--open)
+          (overlay-put fold 'marvin-fold block)
+          (overlay-put fold 'isearch-open-invisible
+                       (lambda (_) (marvin-transcript--fold block nil)))
           (overlay-put fold 'invisible 'marvin)
           (setf (marvin-block-fold block) fold)))
       (puthash key block marvin-transcript--blocks)
       (marvin-transcript--insert block text))
     block))
 
-(defun marvin-transcript--heading (heading key)
-  "HEADING as a line of the block with KEY."
+(defun marvin-transcript--heading (block heading)
+  "HEADING as a line of BLOCK; its own faces stay."
   (if (string-empty-p heading)
       ""
-    (marvin-transcript--locked (concat heading "\n")
-                               (list 'font-lock-face 'marvin-heading 'marvin-heading key
-                                     'keymap marvin-transcript-map))))
+    (let ((line (marvin-transcript--locked (concat heading "\n") (list 'marvin-heading block))))
+      (unless (get-text-property 0 'font-lock-face heading)
+        (put-text-property 0 (length line) 'font-lock-face 'marvin-heading line))
+      (unless (get-text-property 0 'keymap heading)
+        (put-text-property 0 (length line) 'keymap marvin-transcript-map line))
+      line)))
+
+(defun marvin-transcript--fold-heading (block heading hides)
+  "HEADING as a line of BLOCK, whose text is shown unless it HIDES."
+  (marvin-transcript--heading
+   block
+   (propertize (marvin-transcript-button (concat (if hides "[show] " "[hide] ") heading)
+                                         (lambda () (marvin-transcript-toggle block))
+                                         "Show or hide what belongs to it" 'marvin-fold)
+               'wrap-prefix "       ")))
 
 (defun marvin-transcript--insert (block text)
   "Insert TEXT at the end of BLOCK."
@@ -130,13 +165,21 @@ PROPERTIES are those of TEXT.  HEADING is an empty string where there is none."
     (delete-region (marvin-block-body block) (marvin-block-end block))
     (marvin-transcript--insert block text)))
 
-(defun marvin-transcript-rename (key heading)
-  "Give the block with KEY another HEADING."
-  (let ((block (marvin-transcript-find key)))
+(defun marvin-transcript-rename (block heading)
+  "Give BLOCK another HEADING."
+  (let ((fold (marvin-block-fold block)))
     (marvin-transcript--writing
       (goto-char (marvin-block-start block))
       (delete-region (point) (1- (marvin-block-body block)))
-      (insert (substring (marvin-transcript--heading heading key) 0 -1)))))
+      (insert (substring (if fold
+                             (marvin-transcript--fold-heading block heading (overlay-get fold 'invisible))
+                           (marvin-transcript--heading block heading))
+                         0 -1)))))
+
+(defun marvin-transcript-label (block)
+  "The heading of BLOCK, without what says whether it is folded."
+  (let ((line (buffer-substring-no-properties (marvin-block-start block) (1- (marvin-block-body block)))))
+    (if (marvin-block-fold block) (substring line (length "[show] ")) line)))
 
 (defun marvin-transcript-remove (key)
   "Remove the block with KEY."
@@ -145,37 +188,43 @@ PROPERTIES are those of TEXT.  HEADING is an empty string where there is none."
     (marvin-transcript--writing
       (when (marvin-block-fold block)
         (delete-overlay (marvin-block-fold block)))
-      (delete-region (marvin-block-start block) (+ 2 (marvin-block-end block))))))
+      (let ((start (marker-position (marvin-block-start block))))
+        (delete-region (if (and (> start (point-min)) (get-text-property (1- start) 'marvin-gap)) (1- start) start)
+                       (1+ (marvin-block-end block)))))))
+
+(defun marvin-transcript-last-p (block)
+  "Whether BLOCK is the last one."
+  (= (1+ (marvin-block-end block)) marvin-transcript--end))
 
 (defun marvin-transcript-folded-p (block)
   "Whether the text of BLOCK is hidden."
   (and (marvin-block-fold block) (overlay-get (marvin-block-fold block) 'invisible)))
 
-(defun marvin-transcript--open (fold)
-  "Show what is hidden by FOLD."
-  (maphash (lambda (key block)
-             (when (eq fold (marvin-block-fold block))
-               (marvin-transcript--fold key block nil)))
-           marvin-transcript--blocks))
-
-(defun marvin-transcript--fold (key block hides)
-  "Hide the text of BLOCK with KEY if HIDES, else show it."
+(defun marvin-transcript--fold (block hides)
+  "Hide the text of BLOCK if HIDES, else show it."
   (overlay-put (marvin-block-fold block) 'invisible (and hides 'marvin))
-  (let ((heading (buffer-substring-no-properties (marvin-block-start block) (1- (marvin-block-body block)))))
-    (marvin-transcript-rename key (concat (if hides "[+]" "[-]") (substring heading 3)))))
+  (marvin-transcript-rename block (marvin-transcript-label block)))
 
 ;;; Commands
 
-(defun marvin-transcript-toggle ()
-  "Hide or show what belongs to this heading, or go to the next button."
+(defun marvin-transcript-toggle (block)
+  "Hide or show the text of BLOCK; point stays in its line."
+  (let ((column (current-column)))
+    (marvin-transcript--fold block (not (marvin-transcript-folded-p block)))
+    (goto-char (marvin-block-start block))
+    (move-to-column column)))
+
+(defun marvin-transcript-push ()
+  "Push the button at point; where there is none, go to the input."
   (interactive)
-  (let* ((key (get-text-property (line-beginning-position) 'marvin-heading))
-         (block (and key (marvin-transcript-find key))))
-    (cond ((and block (marvin-block-fold block))
-           (let ((column (current-column)) (start (marker-position (marvin-block-start block))))
-             (marvin-transcript--fold key block (not (marvin-transcript-folded-p block)))
-             (goto-char start)
-             (move-to-column column)))
+  (unless (push-button)
+    (goto-char (point-max))))
+
+(defun marvin-transcript-tab ()
+  "Show or hide what belongs to the heading at point, else go to the next button."
+  (interactive)
+  (let ((block (get-text-property (line-beginning-position) 'marvin-heading)))
+    (cond ((and block (marvin-block-fold block)) (marvin-transcript-toggle block))
           ((next-button (point)) (forward-button 1))
           (t (goto-char (point-max))))))
 

@@ -4,30 +4,30 @@
 ;; Version: 0.1.0
 ;; Package-Requires: ((emacs "28.1"))
 ;; Keywords: tools, convenience
-;; URL: https://example.org/marvin
+;; URL: https://marvin-assistant.invalid
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
 ;; Marvin answers questions about a project, changes its files and runs commands, each as far as it is allowed to.
-;; It needs the program `marvin'; M-x marvin begins a conversation.  No key is taken: bind `marvin-command-map' to
+;; It needs the program `marvin', which brings this package along; the project has no public address yet, hence the URL,
+;; which is nobody's.  M-x marvin begins a conversation.  No key is taken: bind `marvin-command-map' to
 ;; one of yours, as in (global-set-key (kbd "C-c m") marvin-command-map).
 ;;
-;; How it is made.  What the server of a project says (`marvin-client') is taken into sessions (`marvin-session'), which
-;; tell those who show something: the conversation (`marvin-chat', made of the blocks of `marvin-transcript', with
-;; `marvin-input' at its end), the questions (`marvin-permission') and the review (`marvin-diff').  The buffers of the
-;; project are told to the server, and changed for it, by `marvin-document'.  Nothing waits for an answer.
+;; How it is made.  What the server of a project says (`marvin-client') is taken into sessions (`marvin-session',
+;; `marvin-events'), which tell those who show something: the conversation (`marvin-chat', in which `marvin-show' writes
+;; the blocks of `marvin-transcript', with `marvin-input' at its end), the questions (`marvin-permission') and the review
+;; (`marvin-diff').  What goes along with a prompt is `marvin-context' and `marvin-symbol'.  The buffers of the project are
+;; told to the server by `marvin-document', and changed for it by `marvin-apply'.  Nothing waits for an answer.
 
 ;;; Code:
 
-(require 'marvin-client)
-(require 'marvin-document)
-(require 'marvin-session)
-(require 'marvin-permission)
-(require 'marvin-diff)
-(require 'marvin-chat)
 (require 'marvin-action)
+(require 'marvin-apply)
+(require 'marvin-chat)
+(require 'marvin-jobs)
 (require 'marvin-status)
+(require 'marvin-turns)
 
 ;;;###autoload
 (defun marvin (&optional new)
@@ -90,6 +90,7 @@ With a prefix argument, NEW, begin one in any case."
     (define-key map "i" #'marvin-edit)
     (define-key map "c" #'marvin-commit-message)
     (define-key map "+" #'marvin-add-region)
+    (define-key map "j" #'marvin-jobs)
     (define-key map "u" #'marvin-undo-turn)
     (define-key map "U" #'marvin-redo-turn)
     map)

@@ -22,12 +22,21 @@ class Abilities(Protocol):
 
 def fitted(request: ModelRequest, abilities: Abilities, model: str) -> ModelRequest:
     """``request`` as ``model`` can take it."""
+    request = replace(request, history=tuple(map(_with_one_text, request.history)))
     if request.tools and abilities.tools is False:
         request = replace(request, tools=(), system=request.system + _NO_TOOLS)
     if abilities.images is False:
         note = f"[a picture was here; {model} takes none]"
         request = replace(request, history=tuple(_without_pictures(message, note) for message in request.history))
     return request
+
+
+def _with_one_text(message: Message) -> Message:
+    """``message`` with what an editor has added in the text that it was added to."""
+    if not any(isinstance(part, Text) and part.label for part in message.parts):
+        return message
+    others = (part for part in message.parts if not isinstance(part, Text))
+    return replace(message, parts=(*others, Text(message.text)))
 
 
 def _without_pictures(message: Message, note: str) -> Message:

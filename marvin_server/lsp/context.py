@@ -13,7 +13,7 @@ from marvin_server.lsp import folders, uris
 from marvin_server.lsp.document import BadRange, Document
 from marvin_server.lsp.refusals import Refusal
 from marvin_server.lsp.sources import Sources
-from marvin_server.messages import Image
+from marvin_server.messages import Image, Text
 from marvin_server.protocol.context import (
     BufferContext,
     Context,
@@ -47,15 +47,17 @@ _QUICK = 100_000  # characters of base64
 
 
 class _Piece(Struct, frozen=True):
-    """``title`` says what ``text`` is; without a text the title is all. ``rest`` is how to see what is left out."""
+    """``title`` says what ``text`` is; without a text the title is all. ``rest`` is how to see what is left out, and
+    ``label`` what a person is told instead of the title."""
 
     title: str
     text: str | None = None
     rest: str = "ask for it"
+    label: str | None = None
 
 
-async def added(prompt: str, asked: Sequence[Context], sources: Sources) -> tuple[str, tuple[Image, ...]]:
-    """``prompt`` with what was ``asked`` for after it, and the pictures among that.
+async def added(asked: Sequence[Context], sources: Sources) -> tuple[tuple[Text, ...], tuple[Image, ...]]:
+    """What was ``asked`` for, as the parts that follow a prompt, each with its label, and the pictures among that.
 
     Open documents are read before anything is awaited. Raises ``Refusal``: -32801 for a version that is not the
     document's, -32602 for a document that is neither open nor a file of the workspace, and for a place that it does not
@@ -66,7 +68,10 @@ async def added(prompt: str, asked: Sequence[Context], sources: Sources) -> tupl
     read = {at: await _piece(wanted[at], sources) for at in order}
     pieces = [read[at] for at in range(len(wanted))]
     images = await pictures(each for each in asked if isinstance(each, ImageContext))
-    return "\n\n".join([prompt, *((_HEAD, *_written(pieces)) if pieces else ())]), images
+    heads = [f"\n\n{_HEAD}", *[""] * len(pieces)]
+    told = zip(heads, _written(pieces), pieces, wanted, strict=False)
+    texts = (Text(f"{head}\n\n{text}", piece.label or piece.title, _uri(each)) for head, text, piece, each in told)
+    return tuple(texts), images
 
 
 async def pictures(given: Iterable[ImageInput | ImageContext]) -> tuple[Image, ...]:
@@ -88,6 +93,10 @@ def _picture(given: ImageInput | ImageContext) -> Image:
     if not given.mime_type.startswith("image/"):
         raise Refusal(Code.INVALID_PARAMS, f"{given.mime_type!r} is not the type of an image, such as image/png")
     return Image(given.mime_type, given.data)
+
+
+def _uri(asked: Context) -> str | None:
+    return None if isinstance(asked, TextContext | ImageContext) else asked.uri
 
 
 def _is_open(asked: Context, sources: Sources) -> bool:
@@ -182,7 +191,7 @@ async def _file(asked: FileContext, sources: Sources) -> _Piece:
     name, document = called(asked.uri, sources), sources.documents.find(asked.uri)
     path = uris.real_path(asked.uri)
     if path is not None and Path(path).is_relative_to(sources.folder) and (document or Path(path).is_file()):
-        return _Piece(f"The file {name} is meant: read_file shows it.")
+        return _Piece(f"The file {name} is meant: read_file shows it.", label=f"The file {name}")
     if document is not None and document.text is not None:
         return _Piece(f"All of {name}", document.text)
     return _Piece(f"All of {name}", await asyncio.to_thread(_on_disk, asked.uri, sources))

@@ -3,11 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from marvin_server.errors import NoSession, StoreError
 from marvin_server.lsp.live import LiveSessions
+
+if TYPE_CHECKING:
+    from marvin_server.session.open_patches import Waiting
 
 _LOOKS_EVERY = 0.25
 _log = logging.getLogger("marvin.lsp")
@@ -15,13 +19,14 @@ _log = logging.getLogger("marvin.lsp")
 
 class _State(Struct, frozen=True):
     """What a client can see of a session: its latest entry, its title and place in lists, whether another process is
-    at work in it, and the questions of that one."""
+    at work in it, the questions of that one, and what is open for review."""
 
     head: str | None
     title: str
     archived: bool
     busy: bool
     questions: tuple[str, ...]
+    patches: "tuple[Waiting, ...]"
 
 
 class Elsewhere:
@@ -87,4 +92,4 @@ class Elsewhere:
         head, title, archived = store.catalogue.state(session_id)
         busy = store.leases.is_elsewhere(session_id)
         questions = tuple(question.permission.id for question in store.questions.open(session_id)) if busy else ()
-        return _State(head, title, archived, busy, questions)
+        return _State(head, title, archived, busy, questions, tuple(store.patches.waiting(session_id)))

@@ -24,7 +24,7 @@ from marvin_server.protocol.wire import to_wire
 if TYPE_CHECKING:
     from marvin_server.session.subscription import Subscription
 
-_INTERVAL = 0.033
+INTERVAL = 0.033
 _MOST_CHARACTERS = 4096
 # Without these a client could not tell what happens, or would leave a question or a review open for ever.
 _NEVER_SILENT = ("turn", "permission", "patch")
@@ -50,9 +50,9 @@ class Outlet(Protocol):
 
 
 class Feed:
-    """Sends ``marvin/turn/events``: the first delta after a pause at once, more of them after 33 ms or with 4 Ki
-    characters, and every other event with all before it at once. While the client does not read, the pieces of one
-    message or output are put together and nothing else is lost.
+    """Sends ``marvin/turn/events``: the first delta after a pause at once, more of them after ``interval`` (seconds) or
+    with 4 Ki characters, and every other event with all before it at once. While the client does not read, the pieces
+    of one message or output are put together and nothing else is lost.
 
     ``seq`` is the number of the last notification; ``questions`` are those without an answer, ``finished`` the tool
     calls of the round whose results are not stored yet, by their ids. ``silent`` are kinds of events, by the first word
@@ -67,6 +67,8 @@ class Feed:
         outlet: Outlet,
         silent: Collection[str],
         on_turn: OnTurn,
+        *,
+        interval: float = INTERVAL,
     ) -> None:
         self.seq = 0
         self._texts: dict[str, list[str]] = {}
@@ -78,6 +80,7 @@ class Feed:
         self._outlet = outlet
         self._silent = frozenset(silent) - set(_NEVER_SILENT)
         self._on_turn = on_turn
+        self._interval = interval
         self._turn_id = ""
         self._shown = ShownEvents()
         self._batch = _Batch()
@@ -152,7 +155,7 @@ class Feed:
         """Send now, or let a timer do it."""
         if self._timer is not None and not self._batch.is_urgent:
             return
-        wait = self._sent_at + _INTERVAL - asyncio.get_running_loop().time()
+        wait = self._sent_at + self._interval - asyncio.get_running_loop().time()
         if self._batch.is_urgent or wait <= 0:
             self._send_when_read()
         else:

@@ -25,7 +25,14 @@ def items(entries: Sequence[Entry], finished: Mapping[str, ToolFinished], *, is_
     for entry in entries:
         message = entry.message
         if message.role != "tool":
-            told.append(MessageItem(id=message.id, created_at=entry.at, parent_id=entry.parent_id, message=message))
+            item = MessageItem(
+                id=message.id,
+                created_at=entry.at,
+                parent_id=entry.parent_id,
+                turn_id=entry.turn_id,
+                message=message,
+            )
+            told.append(item)
         is_running = is_at_work and entry is entries[-1]
         told += [_call(entry, call, results.get(call.id), is_running=is_running) for call in message.tool_calls]
     return tuple(told)
@@ -40,6 +47,7 @@ def _call(entry: Entry, call: ToolCall, result: Result | None, *, is_running: bo
         id=call.id,
         created_at=entry.at,
         parent_id=entry.message.id,
+        turn_id=entry.turn_id,
         name=call.name,
         input=given,
         status=result.status if result else "running" if is_running else "cancelled",

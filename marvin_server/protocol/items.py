@@ -9,11 +9,13 @@ CallStatus = Literal["ok", "error", "denied", "cancelled", "running"]
 
 
 class Item(FromServer, frozen=True, kw_only=True, tag_field="kind"):
-    """One entry; ``parent_id`` is the message that it follows, None for the first."""
+    """One entry; ``parent_id`` is the message that it follows, None for the first. ``turn_id`` is that of the turn in
+    which it came, which ``marvin/turn/undo`` takes; None for what came between turns, or from another session."""
 
     id: str
     created_at: str
     parent_id: str | None = None
+    turn_id: str | None = None
 
 
 class MessageItem(Item, frozen=True, kw_only=True, tag="message"):

@@ -8,12 +8,12 @@ from marvin_server.protocol.context import Context, Input
 from marvin_server.protocol.places import Range
 
 WhenBusy = Literal["reject", "queue", "steer"]
-State = Literal["running", "queued", "steered"]
+State = Literal["running", "queued", "steered", "finished"]
 Action = Literal["explain", "fix", "test", "document", "refactor", "commitMessage", "ask"]
 
 
 class TurnStartParams(FromClient, frozen=True):
-    """A prompt. The same ``client_turn_id`` starts one turn only, however often it is sent."""
+    """A prompt. The same ``client_turn_id`` starts one turn only, however often it is sent, and to whichever server."""
 
     session_id: str
     input: tuple[Input, ...]
@@ -23,7 +23,8 @@ class TurnStartParams(FromClient, frozen=True):
 
 
 class TurnStartResult(FromServer, frozen=True):
-    """``turn_id`` is the running turn's where the prompt was ``steered`` into it."""
+    """``turn_id`` is the running turn's where the prompt was ``steered`` into it. It is ``finished`` where an earlier
+    run of the server has got the same ``client_turn_id``: nothing is started."""
 
     turn_id: str
     state: State

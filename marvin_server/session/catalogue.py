@@ -26,17 +26,18 @@ _HAND_OVER = """WITH RECURSIVE shared (id, parent_id, heir) AS (
             WHERE own.session_id = :session AND sessions.id != :session
         UNION SELECT own.id, own.parent_id, heir FROM entries AS own JOIN shared ON own.id = shared.parent_id
             WHERE own.session_id = :session)
-    UPDATE entries SET session_id = (SELECT min(heir) FROM shared WHERE shared.id = entries.id)
+    UPDATE entries SET turn_id = NULL, session_id = (SELECT min(heir) FROM shared WHERE shared.id = entries.id)
     WHERE session_id = :session AND id IN (SELECT id FROM shared)"""
 
 
 class Entry(Struct, frozen=True):
     """A stored message: when it was kept (ISO 8601 in UTC), and the message that it follows; where that answers tool
-    calls, it is the one that made them."""
+    calls, it is the one that made them. ``turn_id`` is that of the session's own turn that it belongs to."""
 
     at: str
     parent_id: str | None
     message: Message
+    turn_id: str | None = None
 
 
 class Hit(Struct, frozen=True):
@@ -69,15 +70,16 @@ class Catalogue:
                 UNION ALL
                 SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id
                 WHERE depth < ?)
-            SELECT at, path.parent_id, body FROM path JOIN entries USING (id) WHERE kind = 'message' AND depth >= ?
-            ORDER BY depth DESC""",
+            SELECT at, path.parent_id, body, iif(session_id = ?, turn_id, NULL) FROM path JOIN entries USING (id)
+            WHERE kind = 'message' AND depth >= ? ORDER BY depth DESC""",
             entry_id,
             # The two more are what the oldest may answer, and an answer that this may follow.
             limit + (2 if before else 1),
+            session_id,
             1 if before else 0,
         )
         try:
-            entries = [Entry(at, parent_id, transcript.decode(body)) for at, parent_id, body in rows]
+            entries = [Entry(at, parent_id, transcript.decode(body), turn_id) for at, parent_id, body, turn_id in rows]
         except ValueError as error:
             raise StoreError(f"session {session_id} has a message that this Marvin cannot read: {error}") from error
         callers = {entry.message.id: entry.parent_id for entry in entries if entry.message.role == "tool"}
@@ -109,6 +111,11 @@ class Catalogue:
             raise NoSession(f"there is no session {session_id!r}")
         head, text, archived = rows[0]
         return head, text, bool(archived)
+
+    def turn_of(self, entry_id: str) -> str | None:
+        """The turn that the entry belongs to; None where there is no such entry, or it belongs to none."""
+        rows = self._db.rows("SELECT turn_id FROM entries WHERE id = ?", entry_id)
+        return rows[0][0] if rows else None
 
     def search(self, query: str, limit: int = 20, cwd: str | None = None) -> list[Hit]:
         """The messages whose text has words that start with all those of ``query``, best first (bm25); only those in
@@ -180,6 +187,7 @@ class Catalogue:
                 "DELETE FROM entry_text WHERE rowid IN (SELECT seq FROM entries WHERE session_id = ?)",
                 "DELETE FROM usage WHERE session_id = ?",
                 "DELETE FROM checkpoints WHERE session_id = ?",
+                "DELETE FROM patches WHERE session_id = ?",
                 "DELETE FROM questions WHERE session_id = ?",
                 "DELETE FROM drafts WHERE session_id = ?",
                 "DELETE FROM entries WHERE session_id = ?",

@@ -36,11 +36,11 @@ class Drafts:
         self._leases = leases
 
     def keep(self, session_id: str, keeper: str, message: Message) -> None:
-        """Keep a prompt that will be started later."""
+        """Keep a prompt that will be started later, in place of the draft of it that is there."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         with self._db.transaction() as database:
             database.execute(
-                "INSERT INTO drafts (id, session_id, keeper, at, body) VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO drafts (id, session_id, keeper, at, body) VALUES (?, ?, ?, ?, ?)",
                 (message.id, session_id, keeper, now, transcript.encode(message)),
             )
 

@@ -26,6 +26,7 @@ class History:
         self._messages: list[Message] | None = []
         self._head: str | None = None
         self._begun = 0
+        self._turn_id: str | None = None
 
     def own(self) -> None:
         """Be the one, of all processes, who is at work in the session, until ``disown``; what another one has added
@@ -34,16 +35,22 @@ class History:
         if head != self._head:
             self._head, self._messages = head, None
 
+    def check_free(self) -> None:
+        """Raises ``SessionOwned`` while another process is at work in the session."""
+        self._store.leases.check(self._id)
+
     def disown(self) -> None:
         """Let others have the session; nothing happens when it is not owned."""
         self._store.disown(self._id)
 
-    def begin_turn(self) -> None:
-        """What is added from now on belongs to a turn."""
+    def begin_turn(self, turn_id: str) -> None:
+        """What is added from now on belongs to this turn."""
+        self._turn_id = turn_id
         self._begun = len(self._messages or ())
 
     def end_turn(self) -> None:
         """Give every tool call of the turn that has no result one that says so; it is not stored."""
+        self._turn_id = None
         if self._messages is not None:
             self._messages[self._begun :] = answered(self._messages[self._begun :])
 
@@ -56,7 +63,7 @@ class History:
 
     def add(self, message: Message) -> None:
         """Add a message at the end; a large one holds up the event loop."""
-        self._store.append(self._id, message, self._head)
+        self._store.append(self._id, message, self._head, turn_id=self._turn_id)
         self._added(message)
 
     async def add_beside(self, message: Message) -> None:
@@ -91,4 +98,4 @@ class History:
 
     def _write(self, message: Message) -> None:
         with self._store.beside() as store:
-            store.append(self._id, message, self._head)
+            store.append(self._id, message, self._head, turn_id=self._turn_id)

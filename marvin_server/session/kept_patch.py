@@ -7,14 +7,14 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from marvin_server.edits.hunks import FileChange
 from marvin_server.edits.lines import like
 from marvin_server.edits.taking_out import taken_out
 from marvin_server.errors import CheckpointError, ToolError
-from marvin_server.events import Hunk, Patch, PatchResolved, Rejection
+from marvin_server.events import Edit, Hunk, PatchResolved, Rejection
 from marvin_server.session.kept_file import KeptFile
+from marvin_server.session.open_patches import OpenPatch
 from marvin_server.session.patch_events import diffs
-from marvin_server.session.reviews import Decisions, FailedHunk, Resolution, reasons
+from marvin_server.session.reviews import Decisions, FailedHunk, Resolution, Settled, reasons
 from marvin_server.workspace.changes import Change
 from marvin_server.workspace.checkpoint_files import Found, put
 from marvin_server.workspace.checkpoint_objects import Objects
@@ -50,37 +50,18 @@ class _Taken(Struct, frozen=True):
 
 
 class KeptPatch:
-    """``patch``, which a turn has made in ``workspace`` by ``changes``, each with its file as it is kept in ``objects``
-    (None where it is not). ``size`` is that of the hunks in characters."""
+    """``kept``, which a turn has made in ``workspace``; ``objects`` have its files."""
 
-    def __init__(
-        self,
-        patch: Patch,
-        turn_id: str,
-        workspace: Workspace,
-        changes: Sequence[tuple[FileChange, KeptFile | None]],
-        objects: Objects,
-    ) -> None:
-        self.patch = patch
-        self.turn_id = turn_id
+    def __init__(self, kept: OpenPatch, workspace: Workspace, objects: Objects) -> None:
+        self.patch = kept.patch
         self._workspace = workspace
         self._objects = objects
-        self._diffs = diffs([replace(change, path=change.move_to or change.path) for change, _ in changes])
-        parts = [_part(change, kept) for change, kept in changes]
+        self._diffs = diffs([replace(edit, path=edit.new_path or edit.path) for edit in kept.patch.edits])
+        parts = [_part(edit, file) for edit, file in kept.parts]
         self._parts = {hunk.id: part for part in parts for hunk in part.hunks}
-        self._decisions = Decisions(self._parts)
-        self.size = sum(
-            len(line) for part in parts for hunk in part.hunks for line in (*hunk.old_lines, *hunk.new_lines)
-        )
+        self._decisions = Decisions(kept.open, [Rejection(name) for name in kept.rejected])
 
-    @property
-    def pending(self) -> list[str]:
-        """The hunks that nobody has decided on."""
-        return self._decisions.open
-
-    async def resolve(
-        self, accept: Collection[str] | Literal["all"], reject: Sequence[Rejection], by: str
-    ) -> tuple[Resolution, PatchResolved | None, str | None]:
+    async def resolve(self, accept: Collection[str] | Literal["all"], reject: Sequence[Rejection], by: str) -> Settled:
         """Keep hunks, and take others back: with the event that shows it, and what the model has to know."""
         kept, unwanted, failed = self._decisions.split(accept, reject)
         self._decisions.settle(kept, ())
@@ -89,19 +70,7 @@ class KeptPatch:
         self._decisions.settle((), rejected)
         names = (*kept, *(each.hunk_id for each in rejected))
         event = PatchResolved(self.patch.id, tuple(kept), tuple(rejected), by) if names else None
-        return Resolution(names, (*failed, *stale)), event, self._told(taken)
-
-    def undone(self, paths: Collection[str]) -> PatchResolved | None:
-        """The hunks in the files at ``paths`` are not there any more: the event that says so, if there were any."""
-        gone = [Rejection(name) for name in self.pending if _places(self._parts[name]) & {*paths}]
-        self._decisions.settle((), gone)
-        return PatchResolved(self.patch.id, (), tuple(gone), "undo") if gone else None
-
-    def let_be(self, by: str) -> PatchResolved:
-        """Keep what nobody has decided on: the event that says so."""
-        kept = tuple(self.pending)
-        self._decisions.settle(kept, ())
-        return PatchResolved(self.patch.id, kept, (), by)
+        return Settled(Resolution(names, (*failed, *stale)), event, self._told(taken))
 
     async def _taken_out(self, unwanted: Sequence[Rejection]) -> tuple[list[_Taken], list[FailedHunk]]:
         """What was taken back of ``unwanted``, the edits as one undo step, and those that could not be."""
@@ -194,14 +163,9 @@ class KeptPatch:
         return "\n".join([what, *reasons(rejected, self._diffs), *moved]) + "]"
 
 
-def _part(change: FileChange, kept: KeptFile | None) -> _Part:
-    path = change.move_to or change.path
-    return _Part(path, change.path, change.old is None, change.new is None, change.executable, change.hunks, kept)
-
-
-def _places(part: _Part) -> set[str]:
-    """Where the file of ``part`` is or was."""
-    return {part.kept.path, part.kept.new_path} if part.kept else {part.path, part.was_at}
+def _part(edit: Edit, kept: KeptFile | None) -> _Part:
+    is_new, is_gone = edit.kind == "add", edit.kind == "delete"
+    return _Part(edit.new_path or edit.path, edit.path, is_new, is_gone, edit.executable, edit.hunks, kept)
 
 
 def _failed(rejections: Sequence[Rejection], reason: str) -> list[FailedHunk]:

@@ -33,9 +33,7 @@ class Leases:
         try:
             fcntl.lockf(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(name))
         except (BlockingIOError, PermissionError):
-            process = self._holder(name)
-            which = f"another marvin (process {process})" if process else "another marvin"
-            raise SessionOwned(f"{which} is at work in session {name}: wait for it, or end it") from None
+            raise _owned(name, self._holder(name)) from None
         except OSError as error:
             raise self._unusable(error) from None
         self._held.add(name)
@@ -47,6 +45,11 @@ class Leases:
         if name in self._held:
             self._held.remove(name)
             fcntl.lockf(self._opened(), fcntl.LOCK_UN, 1, _byte(name))
+
+    def check(self, name: str) -> None:
+        """Raises ``SessionOwned`` while another process holds it."""
+        if name not in self._held and (process := self._holder(name)) is not None:
+            raise _owned(name, process)
 
     def is_here(self, name: str) -> bool:
         """Whether this process holds it."""
@@ -88,6 +91,11 @@ class Leases:
 
     def _unusable(self, error: OSError) -> StoreError:
         return StoreError(f"{self._place} cannot be used ({error.strerror}): check who may write it and its folder")
+
+
+def _owned(name: str, process: int | None) -> SessionOwned:
+    which = f"another marvin (process {process})" if process else "another marvin"
+    return SessionOwned(f"{which} is at work in session {name}: wait for it, or end it")
 
 
 def _byte(name: str) -> int:

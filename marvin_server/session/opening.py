@@ -108,9 +108,12 @@ def open_session(
 
     @cache
     def patches() -> "Patches":
+        from marvin_server.session.kept_patches import KeptPatches
         from marvin_server.session.patches import Patches
+        from marvin_server.session.undo import checkpoints_of
 
-        return Patches(lambda: judge.policy().reviews, str if can_review else redact, can_review=can_review)
+        kept = KeptPatches(store, record.id, partial(_at, workspace), partial(checkpoints_of, settings))
+        return Patches(kept, lambda: judge.policy().reviews, str if can_review else redact, can_review=can_review)
 
     context = ToolContext(
         workspace=workspace,
@@ -224,6 +227,11 @@ def _board(store: Store, session_id: str) -> "Board":
     from marvin_server.session.questions import Board
 
     return Board(store.questions, session_id, store.changes)
+
+
+def _at(workspace: Workspace, root: Path) -> Workspace:
+    """The workspace with this root, as the session's may be another by now."""
+    return workspace if workspace.root.path == root else Workspace(Root(root), workspace.editor)
 
 
 def _left_behind(store: Store, record: SessionRecord) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Changes to files as the events show them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,9 +14,27 @@ from marvin_server.workspace.encodings import readable
 _SHOWN_LINES = 12
 
 
-def patch_of(patch: Patch, root: Root, changes: Sequence[FileChange], shown: Callable[[str], str]) -> Patch:
-    """``patch`` with ``changes`` beneath ``root`` as its edits; ``shown`` is how a line may be seen."""
-    return replace(patch, edits=tuple(_edit(root, change, shown) for change in changes))
+def patch_of(patch: Patch, root: Root, changes: Sequence[FileChange]) -> Patch:
+    """``patch`` with ``changes`` beneath ``root`` as its edits, their lines exactly as they are in the files."""
+    return replace(patch, edits=tuple(_edit(root, change) for change in changes))
+
+
+def as_shown(patch: Patch, shown: Callable[[str], str] = str) -> Patch:
+    """``patch`` with its lines as they can be sent; ``shown`` is how one may be seen."""
+    return _with_hunks(
+        patch,
+        lambda hunk: replace(
+            hunk,
+            old_lines=tuple(shown(readable(line)) for line in hunk.old_lines),
+            new_lines=tuple(shown(readable(line)) for line in hunk.new_lines),
+        ),
+    )
+
+
+def only(patch: Patch, ids: Collection[str]) -> Patch:
+    """``patch`` with these hunks alone; all of it where they are none, as for a patch without hunks."""
+    kept = _with_hunks(patch, lambda hunk: hunk if hunk.id in ids else None)
+    return replace(kept, edits=tuple(edit for edit in kept.edits if edit.hunks or not ids))
 
 
 def as_made(change: FileChange, text: str | None) -> FileChange:
@@ -32,24 +50,22 @@ def as_made(change: FileChange, text: str | None) -> FileChange:
     return replace(change, old=before.text, new=text, hunks=hunks)
 
 
-def diffs(changes: Sequence[FileChange]) -> Mapping[str, str]:
+def diffs(changes: Sequence[FileChange | Edit]) -> Mapping[str, str]:
     """Each hunk of ``changes`` by its id as a few lines of a diff, under the path."""
     return {hunk.id: _diff(change.path, hunk) for change in changes for hunk in change.hunks}
 
 
-def _edit(root: Root, change: FileChange, shown: Callable[[str], str]) -> Edit:
+def _with_hunks(patch: Patch, made: Callable[[Hunk], Hunk | None]) -> Patch:
+    hunks = [tuple(new for hunk in edit.hunks if (new := made(hunk))) for edit in patch.edits]
+    return replace(patch, edits=tuple(replace(edit, hunks=new) for edit, new in zip(patch.edits, hunks, strict=True)))
+
+
+def _edit(root: Root, change: FileChange) -> Edit:
     return Edit(
         "add" if change.old is None else "delete" if change.new is None else "update",
         change.path,
         (root.path / change.path).as_uri(),
-        tuple(
-            replace(
-                hunk,
-                old_lines=tuple(shown(readable(line)) for line in hunk.old_lines),
-                new_lines=tuple(shown(readable(line)) for line in hunk.new_lines),
-            )
-            for hunk in change.hunks
-        ),
+        change.hunks,
         change.move_to,
         change.move_to and (root.path / change.move_to).as_uri(),
         change.executable,

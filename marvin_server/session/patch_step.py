@@ -35,13 +35,14 @@ class PatchStep:
         # The id of the step, and of the checkpoints before and after it.
         self._begun: tuple[int, str, str] | None = None
 
-    async def begin(self, changes: Sequence[FileChange]) -> None:
-        """``changes`` are about to be made."""
+    async def begin(self, changes: Sequence[FileChange]) -> list[KeptFile | None]:
+        """``changes`` are about to be made; give what was kept of each file, None where that cannot be."""
         self._planned = [await self._kept(change, partial(self._files.planned, change)) for change in changes]
         try:
             await self._keep([each for each in self._planned if each])
         except MarvinError as error:
             self._tell(f"this change cannot be undone: {error}")
+        return self._planned
 
     async def made(self, changes: Sequence[FileChange], made: Sequence[Made]) -> list[KeptFile | None]:
         """They were made so; give what was kept of each file, None where that cannot be."""

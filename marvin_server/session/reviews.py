@@ -25,13 +25,22 @@ class Resolution(Struct, frozen=True):
     failed: tuple[FailedHunk, ...] = ()
 
 
-class Decisions:
-    """What the person has said of the hunks ``ids``: which are ``kept``, which ``rejected`` and which are ``open``."""
+class Settled(Struct, frozen=True):
+    """A resolution, the event that shows it, and what the model has to know of it; None when there is nothing."""
 
-    def __init__(self, ids: Collection[str]) -> None:
+    resolution: Resolution
+    event: PatchResolved | None = None
+    told: str | None = None
+
+
+class Decisions:
+    """What the person has said of hunks: which are ``kept``, which ``rejected`` and which, of ``ids`` at first, are
+    ``open``."""
+
+    def __init__(self, ids: Collection[str], rejected: Sequence[Rejection] = ()) -> None:
         self.open = list(ids)
         self.kept: list[str] = []
-        self.rejected: list[Rejection] = []
+        self.rejected = list(rejected)
 
     def split(
         self, accept: Collection[str] | Literal["all"], reject: Sequence[Rejection]

@@ -1,6 +1,6 @@
 """The tables of the store, and how a file of an older Marvin comes to have them."""
 
-VERSION = 6
+VERSION = 7
 # See steps.py.
 _STEPS = """CREATE TABLE checkpoints (
     id INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), turn_id TEXT NOT NULL,
@@ -13,6 +13,14 @@ _QUESTIONS = """CREATE TABLE questions (
 _DRAFTS = """CREATE TABLE drafts (
     id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), keeper TEXT NOT NULL, at TEXT NOT NULL,
     body TEXT NOT NULL)"""
+# See open_patches.py.
+_PATCHES = (
+    """CREATE TABLE patches (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), turn_id TEXT NOT NULL,
+        root TEXT NOT NULL, at TEXT NOT NULL, is_made INTEGER NOT NULL, size INTEGER NOT NULL, open TEXT NOT NULL,
+        rejected TEXT NOT NULL, body TEXT NOT NULL)""",
+    "CREATE INDEX patches_by_session ON patches (session_id)",
+)
 # What refers to an entry, so that one is deleted without a look at all others.
 _REFERENCES = (
     "CREATE INDEX entries_by_parent ON entries (parent_id)",
@@ -26,10 +34,12 @@ TABLES = (
         head TEXT REFERENCES entries (id), parent_id TEXT REFERENCES sessions (id),
         archived INTEGER NOT NULL DEFAULT 0, keeper TEXT)""",
     "CREATE INDEX sessions_by_update ON sessions (updated_at, id)",
-    # kind is "message"; whoever reads leaves out the kinds that they do not know.
+    # kind is "message"; whoever reads leaves out the kinds that they do not know. turn_id is NULL for what was said
+    # between turns.
     """CREATE TABLE entries (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, session_id TEXT NOT NULL REFERENCES sessions (id),
-        parent_id TEXT REFERENCES entries (id), kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)""",
+        parent_id TEXT REFERENCES entries (id), kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL,
+        turn_id TEXT)""",
     "CREATE INDEX entries_by_session ON entries (session_id, kind)",
     *_REFERENCES,
     """CREATE TABLE usage (
@@ -39,6 +49,7 @@ TABLES = (
     _STEPS,
     _QUESTIONS,
     _DRAFTS,
+    *_PATCHES,
     # The row ids are those of entries.
     "CREATE VIRTUAL TABLE entry_text USING fts5 (text)",
     f"PRAGMA user_version = {VERSION}",
@@ -50,4 +61,5 @@ UPGRADES = (
     ("ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",),
     (_QUESTIONS, _DRAFTS, *_REFERENCES),
     ("ALTER TABLE sessions ADD COLUMN keeper TEXT",),
+    ("ALTER TABLE entries ADD COLUMN turn_id TEXT", *_PATCHES),
 )

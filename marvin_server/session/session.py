@@ -10,7 +10,7 @@ from marvin_server.agent.loop import Agent
 from marvin_server.agent.permissions import Permissions
 from marvin_server.errors import MarvinError, SessionOwned, StoreError, UsageError
 from marvin_server.events import Decision, Event, Failure, MessageFinished, Notice, TurnFinished, TurnStarted
-from marvin_server.messages import Image, Message, Usage, new_id, user_message
+from marvin_server.messages import Message, Usage, new_id, user_message
 from marvin_server.session.history import History
 from marvin_server.session.prompts import Prompts
 from marvin_server.session.store import Store
@@ -66,9 +66,9 @@ class Session:
         self._taking_back: asyncio.Future[TakenBack] | None = None
         self._closed = False
 
-    def submit(self, prompt: str, when_busy: WhenBusy = "reject", images: Sequence[Image] = ()) -> str:
-        """Start a turn and return its id; the prompt is on disk by then (else ``StoreError``, and nothing started).
-        ``images`` are the pictures that it is about.
+    def submit(self, prompt: str | Message, when_busy: WhenBusy = "reject") -> str:
+        """Start a turn and return its id; the prompt, or the whole message of it, is on disk by then (else
+        ``StoreError``, and nothing started).
 
         While a turn runs, ``queue`` starts this one after it; ``steer`` hands the prompt to the running turn before
         its next round and returns that turn's id, or starts a turn of its own after it when it was too late, or when
@@ -77,7 +77,7 @@ class Session:
         is at work. What waits is on disk, too.
         """
         self._check_open()
-        message = user_message(prompt, images)
+        message = user_message(prompt) if isinstance(prompt, str) else prompt
         if self._turn is None and self._prompts.is_empty:
             try:
                 self._history.own()
@@ -163,9 +163,11 @@ class Session:
         answer waits for that. Of one that was made, they stay; the rejected ones are found again in the documents as
         they are now, and taken back, of which the model is told with its next round or the next prompt.
 
-        Raises ``NoPatch``, ``PatchSettled``, and ``UsageError`` once the session is closed or while a turn is undone.
+        Raises ``NoPatch``, ``PatchSettled``, ``SessionOwned`` while another process is at work, and ``UsageError`` once
+        the session is closed or while a turn is undone.
         """
         self._check_open()
+        self._history.check_free()
         from marvin_server.workspace.undisturbed import undisturbed
 
         return await undisturbed(self._resolve(patch_id, accept, reject, by))
@@ -217,7 +219,7 @@ class Session:
         return turn_id
 
     def _start(self, turn_id: str, prompt: Message) -> None:
-        self._history.begin_turn()
+        self._history.begin_turn(turn_id)
         said = [*self._prompts.take_told(), prompt]
         for message in said:
             self._history.add(message)
@@ -305,7 +307,7 @@ class Session:
             if not done.cancelled() and not done.exception() and (told := done.result().message):
                 self._history.add(user_message(told))
                 if done.result().kind == "undo":
-                    for event in self.patches.undone(done.result().turn_id, done.result().applied):
+                    for event in self.patches.kept.undone(done.result().turn_id, done.result().applied):
                         self._events.publish(event)
         finally:
             self._history.disown()

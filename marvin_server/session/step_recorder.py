@@ -71,7 +71,7 @@ class StepRecorder:
                 await steps.look()
             return await self._execute(prepared, context)
 
-        call = EditingCall(prepared.call.id, prepared.title, turn_id, emit, steps.patch, checkpoints.objects)
+        call = EditingCall(prepared.call.id, prepared.title, turn_id, emit, steps.patch)
         try:
             with root.watched(steps.written.note), self._patches.during(call):
                 return await with_news(context.workspace, work, emit)
@@ -87,6 +87,7 @@ class StepRecorder:
         try:
             self._steps.forget(root, days=KEPT_DAYS, most=_MOST_STEPS)
             kept = [name for step in self._steps.all(root=root) for name in (step.before, step.after) if name]
+            kept += self._patches.kept.contents(root)
         except StoreError as error:
             self._tell(f"old steps could not be dropped: {error}", emit)
         else:

@@ -22,6 +22,7 @@ from marvin_server.session.usage import ModelUsage
 
 if TYPE_CHECKING:
     from marvin_server.session.drafts import Drafts
+    from marvin_server.session.open_patches import OpenPatches
     from marvin_server.session.questions import Questions
 
 _RECORD = """SELECT id, title, cwd, provider, model, created_at, updated_at, head, parent_id,
@@ -78,6 +79,13 @@ class Store:
         from marvin_server.session.drafts import Drafts
 
         return Drafts(self._db, self.leases)
+
+    @cached_property
+    def patches(self) -> "OpenPatches":
+        """The patches that are open for review."""
+        from marvin_server.session.open_patches import OpenPatches
+
+        return OpenPatches(self._db, self.leases)
 
     @classmethod
     def open(cls, path: Path) -> "Store":
@@ -140,8 +148,9 @@ class Store:
             database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", (*row, keeper))
         return SessionRecord(*row, messages=0)
 
-    def append(self, session_id: str, message: Message, parent_id: str | None) -> None:
-        """Add ``message`` after the entry ``parent_id`` (None: as a root) and make it the session's head.
+    def append(self, session_id: str, message: Message, parent_id: str | None, *, turn_id: str | None = None) -> None:
+        """Add ``message`` after the entry ``parent_id`` (None: as a root) and make it the session's head. It belongs to
+        the turn ``turn_id``, where one is given.
 
         The entry's id is the message's. Where another process has appended to the same parent, this starts a branch.
         ``parent_id`` may also be the id of a message that ``history`` has made up. A prompt that waited for its turn
@@ -153,8 +162,9 @@ class Store:
         body = transcript.encode(message)
         with self._db.transaction() as database:
             inserted = database.execute(
-                "INSERT INTO entries (id, session_id, parent_id, kind, at, body) VALUES (?, ?, ?, 'message', ?, ?)",
-                (message.id, session_id, parent_id, now, body),
+                """INSERT INTO entries (id, session_id, parent_id, kind, at, body, turn_id)
+                VALUES (?, ?, ?, 'message', ?, ?, ?)""",
+                (message.id, session_id, parent_id, now, body, turn_id),
             )
             if text:
                 database.execute("INSERT INTO entry_text (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
@@ -165,7 +175,7 @@ class Store:
                 (
                     message.id,
                     now,
-                    catalogue.title(text) if message.role == "user" else "",
+                    catalogue.title(message.said) if message.role == "user" else "",
                     message.provider,
                     message.model,
                     session_id,

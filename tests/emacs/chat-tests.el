@@ -10,7 +10,7 @@
       (driving-say "Hello")
       (driving-sees "You said: Hello")
       (driving-idle)
-      (should (equal (driving-shown) "You\nHello\n\nMarvin\nYou said: Hello\n\n"))
+      (should (equal (driving-shown) "You\nHello\n\nMarvin\nYou said: Hello\n"))
       (should (equal (marvin-input-text) "")))))
 
 (ert-deftest marvin-thinking-and-tool-output-are-folded-and-open ()
@@ -20,12 +20,26 @@
       (driving-sees "wörld")
       (driving-idle)
       (goto-char (point-min))
-      (search-forward "[+] Thinking")
+      (search-forward "[show] Thought")
       (should (invisible-p (1+ (line-end-position))))
-      (marvin-transcript-toggle)
+      (marvin-transcript-tab)
       (goto-char (point-min))
-      (search-forward "[-] Thinking")
+      (search-forward "[hide] Thought")
       (should-not (invisible-p (1+ (line-end-position)))))))
+
+(ert-deftest marvin-a-long-command-is-short-in-its-heading-and-whole-below ()
+  (driving-in-repository
+    (let ((command (format "true '%s'" (make-string 90 ?x))))
+      (with-current-buffer (driving-chat)
+        (driving-say (concat "Run " command))
+        (driving-sees "Question")
+        (marvin-permission-answer marvin-chat--session (car (marvin-session-permissions marvin-chat--session)) "allowOnce")
+        (driving-idle)
+        (goto-char (point-min))
+        (search-forward "[show] run_command")
+        (should (< (- (line-end-position) (line-beginning-position)) 110))
+        (should (string-match-p (regexp-quote command)
+                                (marvin-transcript-text (get-text-property (point) 'marvin-heading))))))))
 
 (ert-deftest marvin-typing-and-undo-go-on-while-an-answer-arrives ()
   (driving-in-repository
@@ -54,7 +68,7 @@
       (driving-sees "word2 ")
       (driving-say "Next")
       (driving-wait "the queue" (lambda () (marvin-session-queued marvin-chat--session)))
-      (should (string-match-p "1 queued" (marvin-chat--header)))
+      (should (string-match-p "1 queued" (marvin-header marvin-chat--session)))
       (marvin-chat-cancel)
       (driving-sees "You said: Next"))))
 
@@ -66,9 +80,26 @@
       (goto-char (point-max))
       (insert "Steered")
       (marvin-chat-steer)
+      (driving-sees "\nHanded over: Steered\n")
       (marvin-permission-answer marvin-chat--session (car (marvin-session-permissions marvin-chat--session)) "deny")
       (driving-idle)
       (driving-sees "You\nSteered"))))
+
+(ert-deftest marvin-a-prompt-that-steered-a-cancelled-turn-is-offered-back ()
+  (driving-in-repository
+    (with-current-buffer (driving-chat)
+      (driving-say "Run sleep 100")
+      (driving-sees "Question: run this command?")
+      (goto-char (point-max))
+      (insert "Steered")
+      (marvin-chat-steer)
+      (driving-sees "\nHanded over: Steered\n")
+      (marvin-chat-cancel)
+      (driving-sees "Never started\nSteered\n[Take it into the input]  [Drop it]")
+      (should-not (string-match-p "Handed over" (buffer-string)))
+      (search-backward "[Drop it]")
+      (push-button)
+      (should-not (string-match-p "Never started" (buffer-string))))))
 
 (ert-deftest marvin-history-comes-back-and-keeps-what-was-typed ()
   (driving-in-repository
@@ -101,12 +132,12 @@
       (with-current-buffer code
         (marvin-add-region (point-min) 30))
       (with-current-buffer chat
-        (marvin-input-add-file "README.md")
-        (should (string-match-p "^Context: basket.py:1-[0-9]+, README.md$" (buffer-string)))
-        (marvin-input-remove-context "README.md")
-        (should (equal (mapcar (lambda (object) (plist-get object :type)) (marvin-input-objects)) '("selection")))
+        (marvin-add-file "README.md")
+        (should (string-match-p "^Context: basket.py:1-[0-9]+ \\[remove\\], README.md \\[remove\\]$" (buffer-string)))
+        (marvin-remove-context "README.md")
+        (should (equal (mapcar (lambda (object) (plist-get object :type)) (marvin-context-objects)) '("selection")))
         (driving-say "Hello")
-        (driving-sees "Selected in shop/basket.py")
+        (driving-sees "You\nHello\n\n[show] Context: Selected in shop/basket.py")
         (driving-idle)
         (should-not marvin-input-context)))))
 

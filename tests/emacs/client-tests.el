@@ -11,9 +11,10 @@
       (should (string-match-p "no-such-marvin.*exec-path.*marvin-command" (cadr problem))))))
 
 (ert-deftest marvin-remote-files-are-refused-clearly ()
-  (let* ((default-directory "/ssh:nowhere:/tmp/")
-         (problem (should-error (marvin-start) :type 'user-error)))
-    (should (string-match-p "local files.*ssh:nowhere" (cadr problem)))))
+  (dolist (remote '("/ssh:nowhere:/tmp/" "/sudo::/etc/"))
+    (let* ((default-directory remote)
+           (problem (should-error (marvin-start) :type 'user-error)))
+      (should (string-match-p (concat "local files.*" (regexp-quote (substring remote 1 5))) (cadr problem))))))
 
 (ert-deftest marvin-a-program-that-is-no-server-is-told-and-not-started-again ()
   (driving-in-repository
@@ -54,7 +55,7 @@
       (with-current-buffer chat
         (driving-say "Fix it")
         (driving-idle)
-        (driving-sees "Changed: apply_patch shop/basket.py"))
+        (driving-sees "Changed shop/basket.py: 1 line added, 1 removed"))
       (with-current-buffer code
         (should (equal (buffer-string) (string-replace "result -= price" "result += price" before)))
         (should (buffer-modified-p))
@@ -76,7 +77,7 @@
         (driving-say "Run grep -c 'result += price' shop/basket.py")
         (driving-sees "Question")
         (marvin-permission-answer marvin-chat--session (car (marvin-session-permissions marvin-chat--session)) "allowOnce")
-        (driving-sees "Answer: allowOnce, by person")
+        (driving-sees "Allowed once by you: grep")
         (driving-sees "Done.")
         (driving-sees "exit code 0"))
       (should-not (buffer-modified-p code)))))
@@ -118,7 +119,7 @@
         (driving-sees "You said: Again")
         (driving-idle)
         (should (equal (driving-shown)
-                       "You\nHello\n\nMarvin\nYou said: Hello\n\nYou\nAgain\n\nMarvin\nYou said: Again\n\n"))))))
+                       "You\nHello\n\nMarvin\nYou said: Hello\n\nYou\nAgain\n\nMarvin\nYou said: Again\n"))))))
 
 (ert-deftest marvin-stop-and-restart-keep-the-conversation ()
   (driving-in-repository

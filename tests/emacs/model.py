@@ -3,25 +3,31 @@
 import json
 from typing import Any
 
-from tests.servers.reply import THOUGHTFUL, Call, Reply
+from tests.servers import openai_wire
+from tests.servers.reply import THOUGHTFUL, Call, Delivery, Reply
 from tests.servers.scenarios import calls, deltas, says
 
 BEFORE = "        result -= price\n"
 AFTER = "        result += price\n"
+END = "    return result\n"
+DECLARED = "\n\ndef by_marvin() -> int:\n    return 1\n"
 MESSAGE = "Add prices instead of subtracting them"
 LINES = 1000
 
 
 def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
+    """``Wait`` asks to run a command, then changes the file."""
     messages = body["messages"]
     asked = next(_text(one["content"]) for one in reversed(messages) if one["role"] == "user")
     has_done = messages[-1]["role"] == "tool"
     word, _space, rest = asked.rpartition("\n\n")[2].partition(" ")
     if "git commit" in asked:
         return says(f"{MESSAGE}\n") if has_done else calls(Call("git_diff", "{}"))
-    if has_done:
+    if word == "Wait" and messages[-1]["role"] != "tool":
+        return calls(Call("run_command", json.dumps({"command": "true"})))
+    if has_done and not (word == "Wait" and messages[-2]["tool_calls"][0]["function"]["name"] == "run_command"):
         return says("Done.")
-    if "Fix what is wrong" in asked or "What is to be done" in asked or word == "Fix":
+    if "Fix what is wrong" in asked or "What is to be done" in asked or word in ("Fix", "Wait"):
         patch = {"path": "shop/basket.py", "old_str": BEFORE, "new_str": AFTER}
         return calls(Call("apply_patch", json.dumps(patch)))
     match word:
@@ -32,7 +38,11 @@ def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
         case "Slowly":
             return deltas(400, gap=0.01)
         case "Much":
-            return deltas(50_000, piece=65_536)
+            words = (f"word{number}{chr(10) if number % 15 == 14 else ' '}" for number in range(50_000))
+            return Reply(openai_wire.stream(*({"content": word} for word in words)), delivery=Delivery(piece=65_536))
+        case "Declare":
+            patch = {"path": "shop/basket.py", "old_str": END, "new_str": END + DECLARED}
+            return calls(Call("apply_patch", json.dumps(patch)))
         case "Rewrite":
             old = "".join(f"line {number}\n" for number in range(LINES))
             new = "".join(f"{number} line\n" for number in range(LINES))

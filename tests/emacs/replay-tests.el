@@ -26,7 +26,7 @@
   (driving-replay "chat"
     (driving-say "What does shop.py do?")
     (driving-sees "You\nWhat does shop.py do?")
-    (driving-sees "[+] Thinking")
+    (driving-sees "[show] Thought")
     (driving-idle)))
 
 (ert-deftest marvin-replays-a-question ()
@@ -37,7 +37,7 @@
 (ert-deftest marvin-replays-a-review ()
   (driving-replay "review"
     (driving-say "Mean of nothing is 0.")
-    (driving-sees "Proposed: ")
+    (driving-sees "Proposed shop.py")
     (save-current-buffer (marvin-diff-review session))
     (with-current-buffer (window-buffer)
       (should (string-match-p "^-    return total(prices) / len(prices)\n[+].* if prices else 0$" (buffer-string)))

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.servers.model_server import ThreadedModelServer
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+INIT = ROOT / "editors" / "emacs" / "minimal.el"
 MARVIN = Path(sys.executable).with_name("marvin")
 SUITES = sorted(path.name for path in HERE.glob("*-tests.el"))
 
@@ -47,21 +49,39 @@ def _run(editor: Path, *args: str | Path, cwd: Path, **environ: str) -> str:
     return said
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("suite", SUITES)
-def test_the_suite_passes(
-    editor: Path,
-    suite: str,
-    repository: Path,
-    model_server: ThreadedModelServer,
-    model_environ: dict[str, str],
-) -> None:
+@pytest.fixture
+def run_suite(
+    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> Callable[[Path, str], None]:
+    """Runs a file of ERT tests in an Emacs."""
     model_server.play(answer)
     environ = {**model_environ, "MARVIN_TEST_COMMAND": str(MARVIN), "MARVIN_TEST_REPOSITORY": str(repository)}
     environ |= {"MARVIN_TEST_PYTHON": sys.executable, "MARVIN_TEST_ROOT": str(ROOT)}
-    files = ("-l", HERE / "init.el", "-l", HERE / "driving.el", "-l", HERE / suite)
-    said = _run(editor, *files, "-f", "ert-run-tests-batch-and-exit", cwd=repository, **environ)
-    assert re.search(r"Ran \d+ tests, \d+ results as expected, 0 unexpected", said), said[-3000:]
+
+    def run(editor: Path, suite: str) -> None:
+        files = ("-l", INIT, "-l", HERE / "driving.el", "-l", HERE / suite)
+        said = _run(editor, *files, "-f", "ert-run-tests-batch-and-exit", cwd=repository, **environ)
+        assert re.search(r"Ran (\d+) tests?, \1 results as expected, 0 unexpected", said), said[-3000:]
+
+    return run
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_suite_passes(editor: Path, suite: str, run_suite: Callable[[Path, str], None]) -> None:
+    run_suite(editor, suite)
+
+
+@pytest.mark.timeout(120)
+def test_eglot_with_a_language_server_and_marvin_see_the_same_text(run_suite: Callable[[Path, str], None]) -> None:
+    run_suite(emacs("30"), "beside-eglot.el")
+
+
+@pytest.mark.timeout(120)
+def test_lsp_mode_with_a_language_server_and_marvin_see_the_same_text(
+    editor: Path, run_suite: Callable[[Path, str], None]
+) -> None:
+    run_suite(editor, "beside-lsp-mode.el")
 
 
 @pytest.mark.timeout(120)

@@ -26,7 +26,7 @@
     (goto-char (point-min))
     (search-forward "Question")
     (call-interactively (key-binding "y"))
-    (driving-sees "Answer: allowOnce, by person")
+    (driving-sees  "Allowed once by you: echo 'a  b' > out")
     (driving-idle)
     (should (file-exists-p "out"))
     (should-not (marvin-session-permissions session))))
@@ -55,7 +55,7 @@
 
 (ert-deftest marvin-deny-and-stop-ends-the-turn ()
   (driving-with-question "touch out"
-    (marvin-permission-answer session permission "denyAndStop" "not now")
+    (marvin-permission-answer session permission "denyAndStop")
     (driving-idle)
     (driving-sees "Stopped: denied")
     (should-not (file-exists-p "out"))))
@@ -92,7 +92,7 @@
       (with-current-buffer code
         (should (string-match-p "result -= price" (buffer-string))))
       (with-current-buffer chat
-        (driving-sees "0 kept, 1 rejected, by person\nReason: keep the sign")))))
+        (driving-sees "Reviewed by you: 0 kept, 1 rejected\nReason: keep the sign")))))
 
 (ert-deftest marvin-a-proposed-change-is-made-when-it-is-kept ()
   (driving-in-repository
@@ -100,7 +100,7 @@
       (with-current-buffer code (driving-wait "the document" #'marvin-document-known-p))
       (with-current-buffer chat
         (driving-say "Fix it")
-        (driving-sees "Proposed: ")
+        (driving-sees "Proposed shop/basket.py")
         (with-current-buffer code (should (string-match-p "result -= price" (buffer-string))))
         (marvin-diff-review marvin-chat--session))
       (with-current-buffer (window-buffer)
@@ -184,8 +184,8 @@
     (with-current-buffer (driving-chat)
       (let ((completing-read-function (lambda (prompt &rest _) (if (string-prefix-p "Mode (" prompt) "plan" "other-model"))))
         (marvin-set-mode)
-        (driving-wait "the mode" (lambda () (string-match-p "mode plan" (marvin-chat--header))))
+        (driving-wait "the mode" (lambda () (string-match-p "mode plan" (marvin-header marvin-chat--session))))
         (marvin-set-model)
-        (driving-wait "the model" (lambda () (string-match-p "other-model" (marvin-chat--header))))))))
+        (driving-wait "the model" (lambda () (string-match-p "other-model" (marvin-header marvin-chat--session))))))))
 
 ;;; work-tests.el ends here

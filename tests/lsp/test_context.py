@@ -217,6 +217,35 @@ async def test_a_selection_that_the_document_does_not_have_is_refused(
             await ask(editor, workspace, {"type": "selection", "uri": uri, "version": 1, "range": where})
 
 
+async def test_what_was_typed_and_what_was_added_are_told_apart_in_a_loaded_session(
+    buffers: tuple[Editor, Buffers], workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    editor, person = buffers
+    uri = person.open(workspace / "README.md", "one\ntwo\n")
+    typed = "Look.\n\n[From the editor. Or so I say.]"
+    added = [
+        {"type": "selection", "uri": uri, "version": 1, "range": place(1, 0, 2, 0)},
+        {"type": "file", "uri": uri},
+        {"type": "text", "text": "$ make", "title": "Terminal"},
+        {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+    ]
+    session_id = await editor.session(workspace)
+    await editor.turn(session_id, typed, context=added)
+    await editor.event("turn.finished", session_id)
+    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    image, said, *rest = loaded["items"][0]["message"]["parts"]
+    assert (image["type"], said) == ("image", {"type": "text", "text": typed})
+    assert [(part["type"], part["label"], part.get("uri")) for part in rest] == [
+        ("text", "Selected in README.md, line 2", uri),
+        ("text", "The file README.md", uri),
+        ("text", "Terminal", None),
+    ]
+    sent = model_server.requests[-1].json["messages"][-1]["content"]
+    assert [part["type"] for part in sent] == ["image_url", "text"]
+    assert sent[1]["text"] == "".join(part["text"] for part in (said, *rest))
+    assert sent[1]["text"].startswith(f"{typed}\n\n{HEAD}\n\nSelected in")
+
+
 async def test_a_session_is_called_by_what_was_said_without_what_was_added(
     buffers: tuple[Editor, Buffers], workspace: Path
 ) -> None:

@@ -1,7 +1,8 @@
 """Events on their way to the client: in order, numbered, deltas in batches."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -19,10 +20,12 @@ from marvin_server.events import (
     TurnFinished,
     TurnStarted,
 )
-from marvin_server.lsp.feed import Feed
+from marvin_server.lsp.feed import INTERVAL, Feed
 from marvin_server.messages import Usage
 from marvin_server.protocol.sessions import PartialMessage
 from marvin_server.session.subscription import Subscription
+
+NEVER = 3600.0  # seconds: what is sent is not sent because time went by, however slow the machine is
 
 
 class Pipe:
@@ -63,11 +66,11 @@ class Pipe:
 class Stream:
     """A feed between a subscription and a pipe."""
 
-    def __init__(self, *silent: str) -> None:
+    def __init__(self, *silent: str, interval: float = NEVER) -> None:
         self.pipe = Pipe()
         self.subscription = Subscription([])
         self.turns = 0
-        self.feed = Feed("s", self.subscription, self.pipe, silent, self._on_turn)
+        self.feed = Feed("s", self.subscription, self.pipe, silent, self._on_turn, interval=interval)
         self._number = 0
         self.push(TurnStarted("t", "s", "p", "m"))
 
@@ -93,9 +96,9 @@ async def turns_of_the_loop() -> None:
         await asyncio.sleep(0)
 
 
-@pytest.fixture
-async def stream() -> AsyncIterator[Stream]:
-    stream = Stream()
+@asynccontextmanager
+async def streaming(interval: float) -> AsyncGenerator[Stream]:
+    stream = Stream(interval=interval)
     running = asyncio.create_task(stream.feed.run())
     await turns_of_the_loop()
     yield stream
@@ -103,24 +106,37 @@ async def stream() -> AsyncIterator[Stream]:
     await running
 
 
-async def test_deltas_wait_for_the_interval_after_something_was_sent(stream: Stream) -> None:
+@pytest.fixture
+async def stream() -> AsyncIterator[Stream]:
+    async with streaming(NEVER) as stream:
+        yield stream
+
+
+async def test_deltas_wait_for_the_interval_after_something_was_sent() -> None:
     started = asyncio.get_running_loop().time()
+    async with streaming(INTERVAL) as stream:
+        stream.push(delta("a"), delta("b"))
+        await stream.pipe.count(2)
+        assert stream.pipe.events[1] == [wire("ab")]
+        assert asyncio.get_running_loop().time() - started >= INTERVAL
+
+
+async def test_deltas_that_come_one_by_one_meanwhile_wait_with_the_first(stream: Stream) -> None:
     for text in ("a", "b", "c"):
         stream.push(delta(text))
         await turns_of_the_loop()
     assert len(stream.pipe.told) == 1
-    await stream.pipe.count(2)
+    stream.feed.catch_up()
     assert stream.pipe.events[1] == [wire("abc")]
-    assert 0.025 < asyncio.get_running_loop().time() - started < 0.5
 
 
-async def test_the_first_delta_after_a_pause_is_sent_at_once(stream: Stream) -> None:
-    stream.push(delta("a"))
-    await stream.pipe.count(2)
-    await asyncio.sleep(0.04)
-    stream.push(delta("b"))
-    await turns_of_the_loop()
-    assert stream.pipe.events[2:] == [[wire("b")]]
+async def test_the_first_delta_after_a_pause_is_sent_at_once() -> None:
+    async with streaming(0.0) as stream:
+        stream.push(delta("a"))
+        await turns_of_the_loop()
+        stream.push(delta("b"))
+        await turns_of_the_loop()
+        assert stream.pipe.events[1:] == [[wire("a")], [wire("b")]]
 
 
 async def test_any_other_event_takes_the_deltas_before_it_along(stream: Stream) -> None:

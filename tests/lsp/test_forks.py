@@ -62,7 +62,7 @@ async def test_a_fork_ends_with_the_item_that_is_named_and_what_answers_it(
     for item_id in (asks, call):
         forked = (await fork(editor, origin, atItemId=item_id))["id"]
         loaded = await editor.request("marvin/session/load", {"sessionId": forked})
-        assert loaded["items"] == items[:3]
+        assert loaded["items"] == [{name: each[name] for name in each if name != "turnId"} for each in items[:3]]
         assert loaded["items"][2]["status"] == "ok"
     with pytest.raises(Refused, match="no item 'nothing'"):
         await fork(editor, origin, atItemId="nothing")

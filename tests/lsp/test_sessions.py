@@ -119,6 +119,7 @@ async def test_a_loaded_session_has_its_messages_and_tool_calls(
     assert read == {
         "id": read["id"],
         "parentId": looks["id"],
+        "turnId": prompt["turnId"],
         "kind": "toolCall",
         "createdAt": looks["createdAt"],
         "name": "read_file",

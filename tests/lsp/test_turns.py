@@ -93,6 +93,33 @@ async def test_a_client_turn_id_starts_one_turn_however_often_it_is_sent(
     assert len(model_server.requests) == 1
 
 
+async def test_a_client_turn_id_of_a_server_that_was_killed_starts_no_second_turn(
+    start: Start, editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await editor.session(workspace)
+    model_server.play([says("never", gated=True)])
+    params = {"sessionId": session_id, "input": [{"type": "text", "text": "go"}], "clientTurnId": "c1"}
+    waiting = {**params, "clientTurnId": "c2", "whenBusy": "queue"}
+    told = await editor.request("marvin/turn/start", params)
+    await editor.request("marvin/turn/start", waiting)
+    await asyncio.to_thread(model_server.wait_for_request)
+    editor.process.kill()
+    await editor.process.wait()
+
+    other = await start()
+    model_server.play([says("Here I am.")])
+    assert await other.request("marvin/turn/start", params) == {"turnId": told["turnId"], "state": "finished"}
+    loaded = await other.request("marvin/session/load", {"sessionId": session_id})
+    assert (len(loaded["items"]), len(loaded["drafts"])) == (1, 1)
+    assert (await other.request("marvin/turn/start", waiting))["state"] == "running"
+    await other.event("turn.finished", session_id)
+    loaded = await other.request("marvin/session/load", {"sessionId": session_id})
+    assert (len(loaded["items"]), loaded["drafts"]) == (3, [])
+    assert len(model_server.requests) == 2
+    another = {**params, "input": [{"type": "text", "text": "another prompt, by a client that counts anew"}]}
+    assert (await other.request("marvin/turn/start", {**another}))["state"] == "running"
+
+
 @pytest.mark.parametrize(
     "said",
     [

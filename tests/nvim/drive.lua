@@ -51,7 +51,7 @@ function M.chat()
 end
 
 function M.input()
-  return require('marvin.chat').input()
+  return require('marvin.input').buffer()
 end
 
 function M.card()

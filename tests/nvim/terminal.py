@@ -32,17 +32,33 @@ class Terminal:
         """Press keys by their names in tmux; a text that is no name is typed."""
         self._run("send-keys", "-t", "s", *keys)
 
+    def click(self, text: str) -> None:
+        """Click on the first place of the screen that shows ``text``, with the left button."""
+        lines = self.screen.splitlines()
+        row = next(number for number, line in enumerate(lines) if text in line)
+        place = f"0;{lines[row].index(text) + 1};{row + 1}"
+        # What a terminal sends (SGR mouse mode), pressed and released.
+        self._run("send-keys", "-t", "s", "-l", f"\x1b[<{place}M")
+        self._run("send-keys", "-t", "s", "-l", f"\x1b[<{place}m")
+
     @property
     def screen(self) -> str:
         return self._run("capture-pane", "-p", "-t", "s")
 
     def see(self, *texts: str) -> str:
         """The screen as soon as all ``texts`` (regular expressions) are on it and it has come to rest."""
+        return self._wait(texts, is_still=True)
+
+    def shows(self, *texts: str) -> str:
+        """The screen as soon as all ``texts`` are on it, whatever goes on there."""
+        return self._wait(texts, is_still=False)
+
+    def _wait(self, texts: Sequence[str], *, is_still: bool) -> str:
         deadline = time.monotonic() + SECONDS
         before = ""
         while time.monotonic() < deadline:
             shown = self.screen
-            if shown == before and all(re.search(text, shown) for text in texts):
+            if (shown == before or not is_still) and all(re.search(text, shown) for text in texts):
                 return shown
             before = shown
             subprocess.run((*self._tmux, "wait-for", "-L", "tick"), capture_output=True, timeout=5, check=False)

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from tests.nvim.neovim import drive
+from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
 
 CHAT = "## You\n\nWhat is this?\n\nThinking\nLet me think.\n\n## Marvin\n\nHello, wörld! 🌍"
 
 
 def test_an_answer_streams_into_a_markdown_buffer_that_outlives_its_windows(
-    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+    drive: Drive, repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
     model_server.play("thoughts")
     file = repository / "shop" / "basket.py"
@@ -19,7 +19,7 @@ def test_an_answer_streams_into_a_markdown_buffer_that_outlives_its_windows(
         "in_input": "marvin-input",
         "text": CHAT,
         "input": "",
-        "folded": [True, "Thinking (1 line)"],
+        "folded": [True, "Thinking, 1 line"],
         "at_end": True,
         "is_locked": True,
         "earlier": "What is this?",
@@ -30,6 +30,6 @@ def test_an_answer_streams_into_a_markdown_buffer_that_outlives_its_windows(
         "again": True,
         "completed": ["@shop/basket.py", "@tests/test_basket.py"],
         "empty": "",
-        "offered": 1,
+        "offered": ["A greeting", "Archive one", "Delete one"],
         "fork": True,
     }

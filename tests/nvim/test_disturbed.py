@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e import editors
-from tests.nvim.neovim import drive
+from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Reply
+from tests.servers.reply import Call, Delivery, Reply, Said
 from tests.servers.scenarios import calls, deltas, says
 
 
@@ -17,15 +17,21 @@ def _answer(body: Any, _: int) -> Reply:
     if asked.startswith("Fix"):
         patch = {"path": "shop/basket.py", "old_str": editors.BEFORE, "new_str": editors.AFTER}
         return says("Done.") if messages[-1]["role"] == "tool" else calls(Call("apply_patch", json.dumps(patch)))
+    if asked.startswith("Wait"):
+        patch = {"path": "shop/other.py", "old_str": "here = 1", "new_str": "here = 2"}
+        said = (*(f"step{number} " for number in range(40)), Call("apply_patch", json.dumps(patch)))
+        slow = Reply(Said(said), delivery=Delivery(gap=0.02))
+        return says("Done.") if messages[-1]["role"] == "tool" else slow
     if asked.startswith("Look"):
         return says("I see: typed" if "result = typed" in asked else "I see nothing")
     return deltas(200, gap=0.005)
 
 
 def test_buffers_windows_and_files_may_go_while_turns_run(
-    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+    drive: Drive, repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
     model_server.play(_answer)
+    (repository / "shop" / "other.py").write_text("here = 1\n")
     assert drive("disturbed.lua", repository, model_environ, repository / "shop" / "basket.py") == {
         "words": 200,
         "open": 1,
@@ -33,4 +39,8 @@ def test_buffers_windows_and_files_may_go_while_turns_run(
         "sides": 2,
         "typed": ["        result = typed"],
         "left": True,
+        "wiped": [-1, "here = 2"],
+        "renamed": ["gone", "here = 2"],
+        "marvin-input": [True, 1, 1],
+        "marvin": [True, 1, 1],
     }

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e import editors
-from tests.nvim.neovim import drive
+from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
 
 
 def test_what_is_asked_about_the_code_at_the_cursor_is_answered_where_it_belongs(
-    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+    drive: Drive, repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
     model_server.play(editors.answers)
     expected: dict[str, Any] = {

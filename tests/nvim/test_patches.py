@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.nvim.neovim import drive
+from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, says
@@ -37,7 +37,7 @@ def _answer(body: Any, _: int) -> Reply:
 
 
 def test_changes_are_one_undo_step_and_reviewed_hunk_by_hunk(
-    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+    drive: Drive, repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
     model_server.play(_answer)
     file = repository / "shop" / "basket.py"

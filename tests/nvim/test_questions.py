@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.nvim.neovim import drive
+from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, says
@@ -23,7 +23,7 @@ def _answer(body: Any, _: int) -> Reply:
 
 
 def test_a_question_is_shown_whole_and_answered_from_anywhere(
-    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+    drive: Drive, repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
     model_server.play(_answer)
     assert drive("questions.lua", repository, model_environ, repository / "shop" / "basket.py") == {
@@ -31,7 +31,7 @@ def test_a_question_is_shown_whole_and_answered_from_anywhere(
         "status": True,
         "too_soon": True,
         "card": [
-            "Marvin asks - Run echo one",
+            "Marvin asks: Run echo one",
             "Run:      echo one",
             f"In:       {repository}",
             "With:     /bin/bash; sandbox: …",

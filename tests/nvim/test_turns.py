@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.nvim.neovim import drive
+from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Reply
 from tests.servers.scenarios import deltas, says
@@ -19,7 +19,7 @@ def _answer(body: Any, _: int) -> Reply:
 
 
 def test_prompts_wait_and_steer_a_cancel_keeps_what_came_and_a_dead_server_is_started_again(
-    repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+    drive: Drive, repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
     model_server.play(_answer)
     assert drive("turns.lua", repository, model_environ, repository / "shop" / "basket.py") == {

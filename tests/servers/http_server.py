@@ -92,6 +92,9 @@ class HttpServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        for listening in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+        await asyncio.sleep(0)  # one that was accepted a moment ago gets its transport while there is a server for it
         self._server.close()
         for writer in self._connections.values():
             writer.transport.abort()

@@ -86,7 +86,7 @@ async def finished(session: Session, until: type[Event] = TurnFinished) -> list[
 
 async def more(subscription: Any, until: type[Event] = TurnFinished) -> list[Event]:
     events: list[Event] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async for _, event in subscription:
             events.append(event)
             if isinstance(event, until):

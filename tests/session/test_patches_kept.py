@@ -72,7 +72,7 @@ async def turn(opened: OpenSession) -> list[Event]:
     subscription = opened.session.subscribe()
     opened.session.submit("Go on")
     events: list[Event] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async for _, event in subscription:
             events.append(event)
             if isinstance(event, TurnFinished):
@@ -209,7 +209,7 @@ async def test_a_step_is_in_the_store_before_its_patch_is_told(
     subscription = opened.session.subscribe()
     turn_id = opened.session.submit("Go on")
     steps = list[tuple[str, str, bool]]()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async for _, event in subscription:
             if isinstance(event, PatchApplied):
                 steps = [(step.turn_id, step.kind, step.after is None) for step in store.steps.all()]

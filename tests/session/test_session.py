@@ -26,7 +26,7 @@ from marvin_server.events import (
     TurnFinished,
     TurnStarted,
 )
-from marvin_server.messages import Image, Message, Text, ToolCall, ToolResult, Usage
+from marvin_server.messages import Image, Message, Text, ToolCall, ToolResult, Usage, user_message
 from marvin_server.providers.base import ModelRequest, StreamEvent
 from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import OpenSession, open_session
@@ -328,7 +328,7 @@ async def test_the_pictures_of_a_prompt_are_kept_and_sent_with_it(opener: Opener
     opened = opener(provider)
     subscription = opened.session.subscribe()
     picture = Image("image/png", "iVBORw0=")
-    opened.session.submit("What is it?", images=[picture])
+    opened.session.submit(user_message("What is it?", [picture]))
     await finish(subscription)
     (sent,) = provider.requests[0].history
     assert (sent.parts, store.history(opened.session.id)[0]) == ((picture, Text("What is it?")), sent)

@@ -315,14 +315,17 @@ def test_a_stored_message_of_an_unknown_shape_is_named(store: Store, path: Path)
         store.history(session.id)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
 def test_a_file_of_an_older_marvin_is_brought_up_to_date(path: Path, version: int) -> None:
     store = Store.open(path)
     session = say(store, "hello")
     store.record_usage(session.id, "p", "m", Usage(3, 2), Charge(0.5))
     store.close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE sessions DROP COLUMN keeper")
+        connection.execute("DROP TABLE patches")
+        connection.execute("ALTER TABLE entries DROP COLUMN turn_id")
+        if version < 6:
+            connection.execute("ALTER TABLE sessions DROP COLUMN keeper")
         if version < 5:
             connection.execute("DROP TABLE questions")
             connection.execute("DROP TABLE drafts")

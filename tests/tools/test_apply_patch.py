@@ -58,10 +58,9 @@ async def test_old_str_is_replaced_and_shown(folder: Path, call: Call) -> None:
                 {
                     "path": "a.py",
                     "kind": "update",
-                    "moved_to": None,
                     "added": 1,
                     "removed": 1,
-                    "hunks": [{"id": hunk["id"], "old_start": 2, "old_lines": 1, "new_start": 2, "new_lines": 1}],
+                    "hunks": [{"id": hunk["id"], "oldStart": 2, "oldLines": 1, "newStart": 2, "newLines": 1}],
                 }
             ],
         },
@@ -109,7 +108,7 @@ async def test_a_patch_changes_several_files_and_names_each(folder: Path, call: 
         "Deleted c.py: -1 lines.",
         "Moved d.py to moved/d.py: +1 -1 lines.",
     ]
-    assert [(file["path"], file["kind"], file["moved_to"]) for file in output.details["files"]] == [
+    assert [(file["path"], file["kind"], file.get("movedTo")) for file in output.details["files"]] == [
         ("a.py", "update", None),
         ("new/b.py", "add", None),
         ("c.py", "delete", None),

@@ -13,6 +13,8 @@ from marvin_server import settings
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.sanitise import one_line, printable
 
+_PRINTS_NOTHING = frozenset({"lsp"})
+
 
 def run(words: Sequence[str]) -> int:
     """The exit code of the subcommand that is ``words[0]``, with the rest as its arguments."""
@@ -20,7 +22,8 @@ def run(words: Sequence[str]) -> int:
         raise BrokenPipeError
     name, *rest = words
     command = importlib.import_module(f"{__name__}.{name}")
-    parser = Parser(prog=f"marvin {name}", description=command.__doc__, parents=[common()], allow_abbrev=False)
+    shared = common(prints=name not in _PRINTS_NOTHING)
+    parser = Parser(prog=f"marvin {name}", description=command.__doc__, parents=[shared], allow_abbrev=False)
     parser.set_defaults(json=False, profile=None, config=None)
     command.add_arguments(parser)
     try:
@@ -40,10 +43,12 @@ def run(words: Sequence[str]) -> int:
         return 1
 
 
-def common() -> Parser:
-    """The options of every subcommand; one that is not given leaves no trace, so that actions can take them too."""
+def common(*, prints: bool = True) -> Parser:
+    """The options of every subcommand (``--json`` where it ``prints`` something); one that is not given leaves no
+    trace, so that actions can take them too."""
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    if prints:
+        parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--profile", metavar="NAME", help="whose sessions and settings")
     parser.add_argument("--config", metavar="FILE", help="read this instead of the usual config.yaml")
     return parser

@@ -53,6 +53,8 @@ def take_back(kind: Direction, arguments: argparse.Namespace, settings: Settings
     taken = undo.take_back(kind, steps, preview=arguments.preview)
     if taken.message is not None:
         store.append(session_id, user_message(taken.message), store.find(session_id).head)
+    if kind == "undo" and not taken.is_preview:
+        store.patches.undone(session_id, taken.turn_id, taken.applied)
     if arguments.json:
         show_json(to_builtins(taken))
     else:

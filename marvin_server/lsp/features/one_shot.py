@@ -12,6 +12,7 @@ from marvin_server.lsp import context, folders, opening, sources
 from marvin_server.lsp.features import sessions
 from marvin_server.lsp.refusals import Refusal
 from marvin_server.lsp.sources import Sources
+from marvin_server.messages import Message, user_message
 from marvin_server.protocol.context import (
     BufferContext,
     Context,
@@ -138,7 +139,7 @@ def title(action: Action, subject: Subject) -> str:
 
 async def prompt(
     action: Action, subject: Subject, where: Sources, version: int | None = None, instruction: str | None = None
-) -> str:
+) -> Message:
     """What the model is told, the text that the action is about included; ``version`` is the document's that the client
     means, None for the one that is known here. Raises as ``context.added`` does, and ``ToolError``."""
     parts = [KINDS[action].task]
@@ -149,8 +150,8 @@ async def prompt(
     asked = await _changes(where) if action == "commitMessage" else _place(subject, where, version)
     if action == "commitMessage" and not asked:
         parts.append("git_diff shows the changes.")
-    told, _ = await context.added("\n\n".join(parts), asked, where)
-    return told
+    added, _ = await context.added(asked, where)
+    return user_message("\n\n".join(parts), added=added)
 
 
 async def _changes(where: Sources) -> tuple[Context, ...]:

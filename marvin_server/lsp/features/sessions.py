@@ -2,11 +2,12 @@
 
 import asyncio
 import dataclasses
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from marvin_server.errors import UsageError
-from marvin_server.events import Permission
+from marvin_server.errors import MarvinError, UsageError
+from marvin_server.events import Patch, Permission
 from marvin_server.lsp import opening
 from marvin_server.lsp.items import items
 from marvin_server.lsp.live import LiveSession
@@ -27,12 +28,13 @@ from marvin_server.protocol.sessions import (
     SessionUpdateParams,
 )
 from marvin_server.session.catalogue import Entry
-from marvin_server.session.store import SessionRecord
+from marvin_server.session.store import SessionRecord, Store
 
 if TYPE_CHECKING:
     from marvin_server.lsp.server import Server
 
 _LONGEST_PAGE, _MOST_LISTED = 1000, 200
+_log = logging.getLogger("marvin.lsp")
 
 
 async def new(server: "Server", params: dict[str, Any]) -> SessionResult:
@@ -112,6 +114,7 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
         with store.beside() as beside:
             return beside.catalogue.page(record.id, limit, asked.before)
 
+    await _recover(server, record.id)
     # It takes 100 ms to find the way from the head to the first of 50,000 messages. What is there never changes.
     entries = await asyncio.to_thread(older) if asked.before is not None else None
     live = server.sessions.find(record.id)
@@ -129,7 +132,7 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
         items(entries, feed.finished if feed else {}, is_at_work=is_newest and session.busy),
         feed.seq if feed else 0,
         _questions(server, live, record.id),
-        live.opened.session.patches.pending if live and live.opened else (),
+        live.opened.session.patches.pending if live and live.opened else _kept(store, record.id),
         tuple(Draft(draft.id, draft.at, draft.message) for draft in store.drafts.left(record.id)),
         entries[0].message.id if entries and entries[0].parent_id is not None else None,
         live.running if live else None,
@@ -137,11 +140,29 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
     )
 
 
+async def _recover(server: "Server", session_id: str) -> None:
+    """See to patches in the middle of which a process was killed. What is said in the session can be loaded without."""
+    if not server.sessions.store.patches.left(session_id):
+        return
+    live = server.sessions.get(session_id)
+    try:
+        async with live.lock:
+            session = await opening.ready_without_turns(server, live)
+        await session.patches.kept.recover()
+    except (MarvinError, OSError) as error:
+        _log.warning("session %s: patches that were left behind cannot be looked at: %s", session_id, error)
+
+
 def _questions(server: "Server", live: LiveSession | None, session_id: str) -> tuple[Permission, ...]:
     """The session's open questions, of whichever process."""
     if live is not None and live.feed is not None and live.running is not None:
         return tuple(live.feed.questions.values())
     return tuple(question.permission for question in server.sessions.store.questions.open(session_id))
+
+
+def _kept(store: Store, session_id: str) -> tuple[Patch, ...]:
+    """What a session that is not opened in this process has for review."""
+    return tuple(kept.pending for kept in store.patches.of(session_id))
 
 
 async def update(server: "Server", params: dict[str, Any]) -> SessionResult:

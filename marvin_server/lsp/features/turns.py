@@ -1,10 +1,14 @@
 """``marvin/turn/…``: start a turn and cancel one."""
 
+import hashlib
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from marvin_server.lsp import context, opening, sources
 from marvin_server.lsp.features.commands import run as run_command
 from marvin_server.lsp.refusals import Refusal
+from marvin_server.messages import new_id, user_message
 from marvin_server.protocol.base import Done
 from marvin_server.protocol.context import ImageInput, TextInput
 from marvin_server.protocol.errors import Code
@@ -12,6 +16,7 @@ from marvin_server.protocol.reading import read
 from marvin_server.protocol.turns import State, TurnCancelParams, TurnStartParams, TurnStartResult
 
 if TYPE_CHECKING:
+    from marvin_server.lsp.live import LiveSession
     from marvin_server.lsp.server import Server
 
 _REMEMBERED = 256
@@ -19,7 +24,7 @@ _REMEMBERED = 256
 
 async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
     """Start a turn, or queue the prompt, or hand it to the running one; a command is carried out, and its turn says
-    what came of it. The same ``clientTurnId`` is answered the same.
+    what came of it. The same ``clientTurnId`` starts one turn only, in whichever run of the server.
 
     The open documents that it names are read before anything is awaited, as they were when it was sent. Nothing is
     awaited once the turn has begun, so that the answer is written before its first event.
@@ -32,15 +37,16 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
         raise Refusal(Code.INVALID_PARAMS, "the input has no text: say what to do")
     live = server.sessions.get(asked.session_id)
     key, cancels = asked.client_turn_id, live.cancels
-    if key is not None and key in live.turns:
-        return live.turns[key]
+    message_id = new_id() if key is None else _message_id(live, key, prompt)
+    if known := _known(server, live, key, message_id):
+        return known
     typed = commands.read(prompt)
-    added = () if typed else asked.context
-    whole, pictures = await context.added(prompt, added, sources.of(server, live))
+    added, pictures = await context.added(() if typed else asked.context, sources.of(server, live))
     images = await context.pictures(part for part in asked.input if isinstance(part, ImageInput))
+    message = replace(user_message(prompt, (*images, *pictures), added), id=message_id)
     async with live.lock:
-        if key is not None and key in live.turns:
-            return live.turns[key]
+        if known := _known(server, live, key, message_id):
+            return known
         if typed:
             told = TurnStartResult(await run_command(server, live, typed), "running")
         else:
@@ -49,10 +55,7 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
             if running is not None and asked.when_busy == "reject":
                 text = "a turn is running: wait for it, cancel it or queue this"
                 raise Refusal(Code.TURN_ACTIVE, text, retryable=True)
-            if asked.context and not server.sessions.record(live.id).title:
-                # The first prompt becomes the title, which is to be what the person said of it.
-                server.sessions.store.catalogue.rename(live.id, prompt)
-            turn_id = session.submit(whole, asked.when_busy, (*images, *pictures))
+            turn_id = session.submit(message, asked.when_busy)
             state: State = "steered" if turn_id == running else "running" if turn_id == session.running else "queued"
             told = TurnStartResult(turn_id, state)
             if state == "running" and live.cancels != cancels:
@@ -62,6 +65,24 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
             while len(live.turns) > _REMEMBERED:
                 del live.turns[next(iter(live.turns))]
         return told
+
+
+def _known(server: "Server", live: "LiveSession", key: str | None, message_id: str) -> TurnStartResult | None:
+    """What was answered to this ``clientTurnId``; of a server that has ended, which turn the message was for."""
+    if key is None or key in live.turns:
+        return live.turns.get(key or "")
+    turn_id = server.sessions.store.catalogue.turn_of(message_id)
+    if turn_id is None:
+        return None
+    is_running = turn_id == live.running or server.sessions.store.leases.is_elsewhere(live.id)
+    return TurnStartResult(turn_id, "running" if is_running else "finished")
+
+
+def _message_id(live: "LiveSession", key: str, prompt: str) -> str:
+    """The same for the same prompt with the same ``clientTurnId``, so that the store has it once. Another prompt is
+    another one, in case that a client begins to count anew."""
+    said = "\0".join((live.id, key, prompt)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(said).hexdigest()[: len(live.id)]
 
 
 async def cancel(server: "Server", params: dict[str, Any]) -> Done:

@@ -174,20 +174,21 @@ def _line(change: FileChange, difference: Difference) -> str:
 
 
 def _details(change: FileChange, difference: Difference) -> dict[str, Any]:
-    """What the screen shows of one file: each hunk by its id and its lines, which are in the diff."""
+    """What the screen shows of one file, with the wire's names: each hunk by its id and its lines, which are in the
+    diff."""
     return {
         "path": change.path,
         "kind": "add" if change.old is None else "delete" if change.new is None else "update",
-        "moved_to": change.move_to,
+        **({"movedTo": change.move_to} if change.move_to else {}),
         "added": difference.added,
         "removed": difference.removed,
         "hunks": [
             {
                 "id": hunk.id,
-                "old_start": hunk.old_start,
-                "old_lines": len(hunk.old_lines),
-                "new_start": hunk.new_start,
-                "new_lines": len(hunk.new_lines),
+                "oldStart": hunk.old_start,
+                "oldLines": len(hunk.old_lines),
+                "newStart": hunk.new_start,
+                "newLines": len(hunk.new_lines),
             }
             for hunk in change.hunks
         ],

@@ -12,7 +12,7 @@ result.text = drive.text(buf)
 result.input = drive.text(drive.input())
 result.folded = vim.api.nvim_win_call(win, function()
   local line = vim.fn.search('^Thinking', 'n')
-  return { vim.fn.foldclosed(line) ~= -1, vim.fn.foldtextresult(line) }
+  return { vim.fn.foldclosed(line) ~= -1, (vim.fn.foldtextresult(line):gsub('%(%d+ s%)', '')) }
 end)
 result.at_end = vim.api.nvim_win_get_cursor(win)[1] == vim.api.nvim_buf_line_count(buf)
 result.is_locked = not vim.bo[buf].modifiable
@@ -73,7 +73,9 @@ drive.wait('the conversation', function()
   return current.session and current.session.title == 'A greeting'
 end)
 drive.see('wörld! 🌍')
-result.offered = #drive.offered
+result.offered = vim.tbl_map(function(title)
+  return (title:gsub(' %(.*', ''))
+end, drive.offered)
 vim.cmd('Marvin fork')
 drive.wait('the fork', function()
   return require('marvin.chat').current().session.parentId ~= nil

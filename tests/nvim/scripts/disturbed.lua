@@ -4,7 +4,7 @@ local result = {}
 
 local function review(count)
   drive.wait(count .. ' hunks', function()
-    return #require('marvin.review').open() == count
+    return #require('marvin.pending').open() == count
   end)
 end
 
@@ -30,7 +30,7 @@ vim.cmd('Marvin close')
 vim.cmd.buffer(code)
 vim.cmd('silent write')
 vim.cmd('silent bwipeout')
-result.open = #require('marvin.review').open()
+result.open = #require('marvin.pending').open()
 vim.cmd('Marvin next')
 result.back = { vim.fn.expand('%:t'), vim.api.nvim_win_get_cursor(0)[1] }
 vim.cmd('Marvin diff')
@@ -54,4 +54,44 @@ vim.cmd('Marvin')
 drive.say('Look')
 drive.see('I see: typed')
 result.left = vim.uv.fs_stat(arg[1]) == nil
+drive.idle()
+
+-- A buffer is wiped between the request for an edit and the edit: the file is changed, and read when it is opened.
+local other = vim.fs.joinpath(vim.fs.dirname(arg[1]), 'other.py')
+vim.cmd('Marvin close')
+vim.cmd.edit(other)
+vim.cmd('Marvin')
+drive.say('Wait, then change other.py')
+drive.see('step9 step10')
+vim.cmd.bwipeout(vim.fn.bufnr(other))
+review(2)
+drive.idle()
+local function on_disk()
+  return vim.uv.fs_stat(other) and table.concat(vim.fn.readfile(other), '\n')
+end
+result.wiped = { vim.fn.bufnr(other), on_disk() }
+
+-- The file is renamed while its hunk is open: neither the old place nor the new one is written to.
+vim.uv.fs_rename(other, other .. '.new')
+vim.cmd('Marvin close')
+vim.cmd('Marvin reject all')
+drive.wait('the word about it', function()
+  return #vim.tbl_filter(function(text)
+    return text:find('a hunk was left as it is', 1, true)
+  end, drive.said) == 3
+end)
+result.renamed = { on_disk() or 'gone', vim.fn.readfile(other .. '.new')[1] }
+
+-- The input alone is left of the panel, and then the transcript alone: it opens whole again.
+for _, filetype in ipairs({ 'marvin-input', 'marvin' }) do
+  vim.cmd('Marvin open')
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    if vim.bo[vim.api.nvim_win_get_buf(win)].filetype == filetype then
+      vim.api.nvim_set_current_win(win)
+    end
+  end
+  vim.cmd.only()
+  vim.cmd('Marvin open')
+  result[filetype] = { drive.chat() ~= nil, #vim.fn.win_findbuf(drive.input()), vim.o.cmdheight }
+end
 drive.finish(result)

@@ -106,7 +106,8 @@ result.options = drive.said[#drive.said]
 result.kept = require('marvin.config').options.panel.position
 
 vim.cmd('checkhealth marvin')
-result.health = drive.text(0):find('the server answers', 1, true) ~= nil and drive.text(0):find('ERROR', 1, true) == nil
+local health = drive.text(0)
+result.health = health:find('the server runs, version', 1, true) ~= nil and not health:find('ERROR', 1, true)
 
 vim.cmd('Marvin help')
 result.help = { vim.bo.buftype, vim.fn.expand('%:t') }

@@ -1,10 +1,10 @@
 local drive = require('drive')
-local review = require('marvin.review')
+local pending = require('marvin.pending')
 local result = {}
 
 local function open(count)
   drive.wait(count .. ' hunks', function()
-    return #review.open() == count
+    return #pending.open() == count
   end)
 end
 local function marks(buf)

@@ -2,7 +2,7 @@
 local drive = require('drive')
 local name = arg[1]
 local result = {}
-local review = require('marvin.review')
+local pending = require('marvin.pending')
 local SAYS = {
   chat = 'What does shop.py do?',
   question = 'Run the tests.',
@@ -39,7 +39,7 @@ elseif name == 'denied' then
   require('marvin.question').answer('denyAndStop')
 elseif name == 'review' then
   drive.wait('the patch', function()
-    return #review.open() == 1
+    return #pending.open() == 1
   end)
   vim.api.nvim_set_current_win(vim.fn.win_findbuf(code)[1])
   vim.cmd('Marvin next')
@@ -50,15 +50,15 @@ elseif name == 'cancelled' then
 end
 drive.idle()
 if name == 'patch' then
-  result.hunks = #review.open()
+  result.hunks = #pending.open()
   vim.api.nvim_set_current_win(vim.fn.win_findbuf(code)[1])
   vim.cmd('Marvin keep all')
   drive.wait('the review', function()
-    return #review.open() == 0
+    return #pending.open() == 0
   end)
 end
 result.chat = drive.text(drive.chat())
 result.code = drive.text(code)
-result.hunks_left = #review.open()
+result.hunks_left = #pending.open()
 result.card = drive.card() ~= nil
 drive.finish(result)

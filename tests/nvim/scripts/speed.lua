@@ -34,7 +34,7 @@ result.is_whole = text:find('word49999 ', 1, true) ~= nil and select(2, text:gsu
 drive.say('Rewrite')
 result.edit = longest('the edit', function()
   vim.cmd.redraw()
-  return #require('marvin.review').open() > 0
+  return #require('marvin.pending').open() > 0
 end)
 result.lines = select(2, drive.text(vim.fn.bufnr(arg[1])):gsub('new line', ''))
 drive.finish(result)

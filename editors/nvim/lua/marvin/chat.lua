@@ -5,16 +5,19 @@ local config = require('marvin.config')
 local context = require('marvin.context')
 local conversations = require('marvin.conversations')
 local history = require('marvin.history')
+local input = require('marvin.input')
 local panel = require('marvin.panel')
 local render = require('marvin.render')
 local say = require('marvin.say')
+local symbols = require('marvin.symbols')
+local syntax = require('marvin.syntax')
 local transcript = require('marvin.transcript')
+local wording = require('marvin.wording')
 
 local M = {}
 
 local current ---@type marvin.Conversation|nil
 local shown = {} ---@type table<marvin.Conversation, marvin.Transcript>
-local input ---@type integer|nil
 local from ---@type integer|nil the window that the person came from
 local count = 0
 
@@ -31,49 +34,6 @@ local function transcript_of(conversation)
   return found and vim.api.nvim_buf_is_valid(found.buf) and found or nil
 end
 
---- The text of the transcript's window bar and of the input's.
-local function label()
-  if not current then
-    return
-  end
-  local view = transcript_of(current)
-  local win = view and panel.window(view.buf)
-  local function bar(window, text)
-    -- A per cent sign begins an item of the bar.
-    vim.api.nvim_set_option_value('winbar', (text:gsub('%%', '%%%%')), { win = window, scope = 'local' })
-  end
-  if win then
-    bar(win, current:title())
-  end
-  local below = panel.window(input)
-  if below then
-    local parts = { require('marvin.status').line(current) }
-    local added = context.labels()
-    if #added > 0 then
-      parts[#parts + 1] = 'with ' .. table.concat(added, ', ')
-    end
-    bar(below, table.concat(parts, ' | '))
-  end
-end
-
-M.relabel = label
-
---- Give the input another text.
----@param text string
-function M.fill(text)
-  local lines = vim.split(text, '\n', { plain = true })
-  vim.api.nvim_buf_set_lines(M.input(), 0, -1, false, lines)
-  local win = panel.window(input)
-  if win then
-    vim.api.nvim_win_set_cursor(win, { #lines, #lines[#lines] })
-  end
-end
-
----@return string
-local function typed()
-  return table.concat(vim.api.nvim_buf_get_lines(M.input(), 0, -1, false), '\n')
-end
-
 --- Say something in the conversation of the panel. A text that cannot be sent comes back into the input.
 ---@param text string
 ---@param when_busy 'queue'|'steer'
@@ -82,20 +42,19 @@ function M.say(text, when_busy)
   if vim.trim(text) == '' or not conversation then
     return
   end
-  local taken = context.take()
+  local taken, named = context.take(), symbols.named(text)
   history.add(text)
   conversation:send(
     text,
     function()
-      return context.wire(taken)
+      return context.wire(vim.list_extend(vim.list_slice(taken), named))
     end,
     when_busy,
     function(err)
       if err then
         say.error(err.message)
         context.put_back(taken)
-        local later = typed()
-        M.fill(later == '' and text or text .. '\n' .. later)
+        input.give_back(text)
       end
     end
   )
@@ -104,23 +63,16 @@ end
 ---@param when_busy 'queue'|'steer'
 local function submit(when_busy)
   return function()
-    local text = typed()
-    M.fill('')
+    local text = input.text()
+    input.fill('')
     M.say(text, when_busy)
   end
 end
 
-local function step(by)
-  return function()
-    M.fill(history.step(by, typed()))
-  end
-end
-
+local HEADING = [[^## \(You\|Marvin\)$]]
 local actions = {
   send = submit('queue'),
   steer = submit('steer'),
-  earlier = step(-1),
-  later = step(1),
   cancel = function()
     M.cancel()
   end,
@@ -138,25 +90,13 @@ local actions = {
     require('marvin.follow').line()
   end,
   previous_heading = function()
-    vim.fn.search([[^## \(You\|Marvin\)$]], 'bW')
+    vim.fn.search(HEADING, 'bW')
   end,
   next_heading = function()
-    vim.fn.search([[^## \(You\|Marvin\)$]], 'W')
+    vim.fn.search(HEADING, 'W')
   end,
 }
-
---- The buffer of the input.
----@return integer
-function M.input()
-  if input and vim.api.nvim_buf_is_valid(input) then
-    return input
-  end
-  input = panel.buffer('input', 'marvin-input')
-  vim.bo[input].omnifunc = "v:lua.require'marvin.completion'.omnifunc"
-  panel.map(input, config.options.keys.input, actions)
-  vim.api.nvim_create_autocmd('TextChangedI', { buffer = input, callback = completion.prefetch })
-  return input
-end
+input.act(actions)
 
 ---@param conversation marvin.Conversation
 ---@return marvin.Transcript
@@ -169,8 +109,7 @@ local function view_of(conversation)
   local buf = panel.buffer('chat/' .. count, 'marvin')
   vim.bo[buf].modifiable = false
   vim.bo[buf].undolevels = -1
-  -- Not treesitter: it parses all of the buffer again and again while an answer streams in, for up to 70 ms each time.
-  vim.bo[buf].syntax = 'markdown'
+  syntax.plain(buf)
   panel.map(buf, config.options.keys.chat, actions)
   found = transcript.new(buf)
   shown[conversation] = found
@@ -200,18 +139,17 @@ function M.show(conversation)
   if before and before ~= view then
     panel.swap(before.buf, view.buf)
   end
-  panel.open(view.buf, M.input())
-  label()
+  panel.open(view.buf, input.buffer())
 end
 
 --- Go to the input.
 function M.focus()
-  local here = vim.api.nvim_get_current_win()
+  local here, buf = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
   local view = current and transcript_of(current)
-  if vim.api.nvim_get_current_buf() ~= input and not (view and view.buf == vim.api.nvim_get_current_buf()) then
+  if buf ~= input.buffer() and not (view and view.buf == buf) then
     from = here
   end
-  local win = panel.window(input)
+  local win = input.window()
   if win then
     vim.api.nvim_set_current_win(win)
   end
@@ -222,6 +160,7 @@ function M.open()
   local buf = vim.api.nvim_get_current_buf()
   M.show(current or conversations.new(client.root(buf)))
   M.focus()
+  client.start()
 end
 
 --- Begin another conversation, in the project of the buffer.
@@ -235,12 +174,13 @@ end
 --- Close the windows. The turn goes on, and what was typed stays.
 function M.close()
   local view = current and transcript_of(current)
-  panel.close({ input, view and view.buf })
+  panel.close({ input.buffer(), view and view.buf })
   if from and vim.api.nvim_win_is_valid(from) then
     vim.api.nvim_set_current_win(from)
   end
 end
 
+--- Open the panel where it is closed, and close it where it is open.
 function M.toggle()
   local view = current and transcript_of(current)
   if view and panel.window(view.buf) then
@@ -271,22 +211,47 @@ end
 completion.of_session(function()
   return current and current.session and current.session.id
 end)
-context.watch(label)
-conversations.listen(function(conversation, event)
-  local view = transcript_of(conversation)
-  if view and event.type == 'loaded' then
+context.watch(function()
+  vim.cmd.redrawstatus({ bang = true })
+end)
+
+---@param conversation marvin.Conversation
+---@param view marvin.Transcript
+---@param event marvin.Event
+local function draw(conversation, view, event)
+  if event.type == 'loaded' then
     render.snapshot(view, conversation, event.snapshot)
     for _, item in ipairs(event.snapshot.items) do
       if item.kind == 'message' and item.message.role == 'user' then
-        history.add(render.said(item.message.parts, 'text'))
+        history.add((wording.typed(item.message)))
       end
     end
-  elseif view then
+  else
+    if event.type == 'turn.started' then
+      syntax.plain(view.buf)
+    end
     render.event(view, event)
   end
-  if conversation == current and not event.type:match('delta$') and event.type ~= 'tool.output' then
-    label()
+  if not conversation.turn and (event.type == 'loaded' or event.type == 'turn.finished') then
+    syntax.rich(view.buf)
+  end
+end
+
+conversations.listen(function(conversation, event)
+  local view = transcript_of(conversation)
+  if view then
+    draw(conversation, view, event)
   end
 end)
+
+vim.api.nvim_create_autocmd('VimResized', {
+  group = vim.api.nvim_create_augroup('marvin.chat', {}),
+  callback = function()
+    local view = current and transcript_of(current)
+    if view then
+      panel.resize(view.buf)
+    end
+  end,
+})
 
 return M

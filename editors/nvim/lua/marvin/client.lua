@@ -1,6 +1,7 @@
 --- The server: started when it is first needed, noticed when it dies, started again. Neovim's own LSP client does the
 --- framing and keeps the documents in step.
 local config = require('marvin.config')
+local documents = require('marvin.documents')
 local say = require('marvin.say')
 
 local M = {}
@@ -65,19 +66,8 @@ function M.root(buf)
   return vim.fs.root(vim.fn.getcwd(), config.options.root_markers) or vim.fn.getcwd()
 end
 
---- Whether the server is to see the text of a buffer: a file that has a name.
----@param buf integer
----@return boolean
-local function is_document(buf)
-  local name = vim.api.nvim_buf_get_name(buf)
-  return vim.api.nvim_buf_is_loaded(buf)
-    and vim.bo[buf].buftype == ''
-    and name ~= ''
-    and not name:match('^%a[%w+.-]*://')
-end
-
 local function attach(buf)
-  if client and state == 'ready' and vim.api.nvim_buf_is_valid(buf) and is_document(buf) then
+  if client and state == 'ready' and vim.api.nvim_buf_is_valid(buf) and documents.is_document(buf) then
     vim.lsp.buf_attach_client(buf, client.id)
   end
 end
@@ -86,47 +76,6 @@ local function tell(what)
   for _, listener in ipairs(listeners) do
     listener(what)
   end
-end
-
---- An edit of the server's is an undo step of its own, apart from what was typed before and after it.
-local function apply_edit(err, params, ctx)
-  local buffers = {}
-  for _, change in ipairs(params.edit.documentChanges or {}) do
-    if change.textDocument then
-      buffers[#buffers + 1] = vim.uri_to_bufnr(change.textDocument.uri)
-    end
-  end
-  local function break_undo()
-    for _, buf in ipairs(buffers) do
-      if vim.api.nvim_buf_is_loaded(buf) then
-        vim.bo[buf].undolevels = vim.bo[buf].undolevels
-      end
-    end
-  end
-  -- Neovim would print it; the transcript has it.
-  params.label = nil
-  break_undo()
-  local result = vim.lsp.handlers['workspace/applyEdit'](err, params, ctx)
-  break_undo()
-  return result
-end
-
---- Write the buffers that the server names, before a command reads their files.
-local function save(_, params)
-  local saved = {}
-  for _, uri in ipairs(params.uris) do
-    local buf = vim.uri_to_bufnr(uri)
-    if vim.api.nvim_buf_is_loaded(buf) then
-      local done = not vim.bo[buf].modified
-        or pcall(vim.api.nvim_buf_call, buf, function()
-          vim.cmd('silent lockmarks keepalt write')
-        end)
-      if done and not vim.bo[buf].modified then
-        saved[#saved + 1] = uri
-      end
-    end
-  end
-  return { saved = saved }
 end
 
 local function fail_open(message)
@@ -214,8 +163,8 @@ function M.start()
   capabilities.general = vim.tbl_extend('force', capabilities.general or {}, { positionEncodings = { 'utf-16' } })
   local root = M.root()
   local own = vim.tbl_extend('error', {
-    ['workspace/applyEdit'] = apply_edit,
-    ['marvin/document/save'] = save,
+    ['workspace/applyEdit'] = documents.apply_edit,
+    ['marvin/document/save'] = documents.save,
   }, handlers)
   local settings = {
     name = 'marvin',

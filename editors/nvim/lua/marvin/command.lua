@@ -27,7 +27,8 @@ local function lazy(name)
 end
 
 local chat, client, context, oneshot = lazy('chat'), lazy('client'), lazy('context'), lazy('oneshot')
-local options, question, review = lazy('options'), lazy('question'), lazy('review')
+local compare, drafts, jobs, options = lazy('compare'), lazy('drafts'), lazy('jobs'), lazy('options')
+local question, report, review = lazy('question'), lazy('report'), lazy('review')
 local sessions, turns = lazy('sessions'), lazy('turns')
 
 ---@param action string
@@ -79,72 +80,6 @@ local function add(call)
   end
 end
 
-local function usage()
-  local conversation = chat.begun()
-  if conversation then
-    client.request(
-      'usage/get',
-      { sessionId = conversation.session.id },
-      say.or_error(function(result)
-        local tokens = result.tokens
-        say.note(
-          ('%d tokens in (%d of them cached), %d out; context %d of %s; cost %s'):format(
-            tokens.input,
-            tokens.cacheRead,
-            tokens.output,
-            result.contextUsed,
-            result.contextSize or 'unknown',
-            result.costUsd and ('$%.4f'):format(result.costUsd) or 'unknown'
-          )
-        )
-      end)
-    )
-  end
-end
-
-local function status()
-  client.request(
-    'status',
-    {},
-    say.or_error(function(result)
-      local message = result.message and ('; ' .. result.message) or ''
-      say.note(
-        ('%s, %s, login %s, %s, version %s%s'):format(
-          result.provider,
-          result.model,
-          result.auth,
-          result.busy and 'working' or 'ready',
-          result.version,
-          message
-        )
-      )
-    end)
-  )
-end
-
-local function jobs()
-  client.request(
-    'job/list',
-    {},
-    say.or_error(function(result)
-      if #result.jobs == 0 then
-        say.note('nothing runs beside the turns')
-        return
-      end
-      vim.ui.select(result.jobs, {
-        prompt = 'Job to cancel',
-        format_item = function(job)
-          return ('%s (%s)'):format(job.title, job.state)
-        end,
-      }, function(job)
-        if job then
-          client.request('job/cancel', { jobId = job.id }, say.or_error())
-        end
-      end)
-    end)
-  )
-end
-
 ---@param decision string
 local function answer(decision)
   return plain(function()
@@ -187,8 +122,13 @@ local commands = {
       sessions.rename(call.text)
     end,
   },
+  archive = {
+    run = function(call)
+      sessions.archive(nil, not call.bang)
+    end,
+  },
   delete = plain(sessions.delete),
-  drafts = plain(sessions.drafts),
+  drafts = plain(drafts.choose),
   older = plain(function()
     local conversation = chat.begun()
     if conversation then
@@ -240,16 +180,16 @@ local commands = {
       end
     end,
   },
-  diff = plain(review.diff),
+  diff = plain(compare.show),
   undo = plain(turns.undo),
   redo = plain(turns.redo),
   mode = option('mode', { 'plan', 'review', 'auto', 'full' }),
   model = option('model'),
   provider = option('provider'),
   thinking = option('thinking', { 'default', 'none', 'low', 'medium', 'high' }),
-  usage = plain(usage),
-  status = plain(status),
-  jobs = plain(jobs),
+  usage = plain(report.usage),
+  status = plain(report.status),
+  jobs = plain(jobs.list),
   restart = plain(client.restart),
   stop = plain(client.stop),
   help = plain(function()
@@ -260,10 +200,9 @@ local commands = {
 --- Whatever is shown is listened for from the first command on.
 local function wake()
   require('marvin.highlights').define()
-  require('marvin.chat')
-  require('marvin.question')
-  require('marvin.review')
-  require('marvin.status')
+  for _, name in ipairs({ 'chat', 'drafts', 'jobs', 'question', 'review', 'status' }) do
+    require('marvin.' .. name)
+  end
 end
 
 --- Run `:Marvin`.

@@ -1,4 +1,5 @@
 --- What goes to the model beside the next prompt: parts of buffers, files, diagnostics, images, changes.
+local positions = require('marvin.positions')
 local say = require('marvin.say')
 
 local M = {}
@@ -37,49 +38,6 @@ local function name_of(buf)
   return vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':t')
 end
 
---- A range of whole lines or of characters, in the positions of the protocol.
----@param buf integer
----@param first {[1]: integer, [2]: integer} row and byte, from 0
----@param last {[1]: integer, [2]: integer} row and byte, the first that is not part of it
-function M.range(buf, first, last)
-  local function position(at)
-    local line = vim.api.nvim_buf_get_lines(buf, at[1], at[1] + 1, false)[1] or ''
-    return { line = at[1], character = M.utf16(line:sub(1, at[2])) }
-  end
-  return { start = position(first), ['end'] = position(last) }
-end
-
---- How long a text is in UTF-16.
----@param text string
----@return integer
-function M.utf16(text)
-  if vim.fn.has('nvim-0.11') == 1 then
-    return vim.str_utfindex(text, 'utf-16')
-  end
-  local _, length = vim.str_utfindex(text)
-  return length
-end
-
---- The version of a buffer that the server was told of last; a request brings along what was typed since.
----@param buf integer
----@return integer
-function M.version(buf)
-  return vim.lsp.util.buf_versions[buf]
-end
-
---- The lines of a command's range.
----@param buf integer
----@param line1 integer from 1
----@param line2 integer
-function M.lines(buf, line1, line2)
-  local count = vim.api.nvim_buf_line_count(buf)
-  if line2 < count then
-    return M.range(buf, { line1 - 1, 0 }, { line2, 0 })
-  end
-  local last = vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1] or ''
-  return M.range(buf, { line1 - 1, 0 }, { count - 1, #last })
-end
-
 ---@param buf integer
 ---@return boolean
 local function is_file(buf)
@@ -116,10 +74,30 @@ function M.add_selection(buf, line1, line2)
     return {
       type = 'selection',
       uri = vim.uri_from_bufnr(buf),
-      version = M.version(buf),
-      range = M.range(buf, { found[1], found[2] }, { found[3].end_row, found[3].end_col }),
+      version = positions.version(buf),
+      range = positions.range(buf, { found[1], found[2] }, { found[3].end_row, found[3].end_col }),
     }
   end)
+end
+
+--- Lines of a file under a name of their own: their text where the file is open, else where they are.
+---@param label string
+---@param uri string
+---@param line1 integer from 1
+---@param line2 integer
+---@return marvin.ContextItem
+function M.lines_of(label, uri, line1, line2)
+  local path = vim.uri_to_fname(uri)
+  local function wire()
+    local buf = vim.fn.bufnr(path)
+    if buf == -1 or not vim.api.nvim_buf_is_loaded(buf) then
+      return { type = 'text', title = label, text = ('%s, lines %d to %d'):format(path, line1, line2) }
+    end
+    local count = vim.api.nvim_buf_line_count(buf)
+    local range = positions.lines(buf, math.min(line1, count), math.min(line2, count))
+    return { type = 'selection', uri = vim.uri_from_bufnr(buf), version = positions.version(buf), range = range }
+  end
+  return { label = label, wire = wire }
 end
 
 --- Add all text of a buffer, saved or not.
@@ -128,30 +106,10 @@ function M.add_buffer(buf)
   if is_file(buf) then
     add(name_of(buf), function()
       return vim.api.nvim_buf_is_loaded(buf)
-          and { type = 'buffer', uri = vim.uri_from_bufnr(buf), version = M.version(buf) }
+          and { type = 'buffer', uri = vim.uri_from_bufnr(buf), version = positions.version(buf) }
         or nil
     end)
   end
-end
-
---- The diagnostics of a buffer as the protocol has them.
----@param buf integer
----@param first integer|nil row, from 0
----@param last integer|nil
----@return table[]
-function M.diagnostics(buf, first, last)
-  local found = {}
-  for _, each in ipairs(vim.diagnostic.get(buf)) do
-    if not first or (each.lnum >= first and each.lnum <= last) then
-      found[#found + 1] = {
-        range = M.range(buf, { each.lnum, each.col }, { each.end_lnum or each.lnum, each.end_col or each.col }),
-        message = each.message,
-        severity = each.severity,
-        source = each.source,
-      }
-    end
-  end
-  return found
 end
 
 --- Add what the editor's other servers say about a buffer.
@@ -160,7 +118,7 @@ function M.add_diagnostics(buf)
   if is_file(buf) then
     add('diagnostics of ' .. name_of(buf), function()
       return vim.api.nvim_buf_is_loaded(buf)
-          and { type = 'diagnostics', uri = vim.uri_from_bufnr(buf), items = M.diagnostics(buf) }
+          and { type = 'diagnostics', uri = vim.uri_from_bufnr(buf), items = positions.diagnostics(buf) }
         or nil
     end)
   end

@@ -1,13 +1,13 @@
---- `:checkhealth marvin`
+--- `:checkhealth marvin`: what is known of the server already, and one question that is answered within seconds.
 local client = require('marvin.client')
 local config = require('marvin.config')
 
 local M = {}
 
-local SECONDS = 5
+local SECONDS = 3
 
 ---@param command string
-local function check_server(command)
+local function check_command(command)
   local path = vim.fn.exepath(command)
   if path == '' then
     vim.health.error(('%s was not found on PATH'):format(command), {
@@ -17,36 +17,37 @@ local function check_server(command)
     return
   end
   local done = vim.system({ path, '--version' }, { text = true, timeout = SECONDS * 1000 }):wait()
-  if done.code ~= 0 then
+  if done.code == 0 then
+    vim.health.ok(('%s: %s'):format(path, vim.trim(done.stdout)))
+  elseif done.code == 124 then
+    vim.health.warn(('%s --version took more than %d s'):format(path, SECONDS))
+  else
     vim.health.error(('%s --version failed: %s'):format(path, vim.trim(done.stderr or '')), {
       'another program may have the same name: pip show marvin-assistant',
     })
-    return
   end
-  vim.health.ok(('%s: %s'):format(path, vim.trim(done.stdout)))
-  local answer ---@type table|nil
-  local function told(err, result)
-    answer = err and { problem = err.message } or result
-  end
-  client.request('status', {}, told)
-  vim.wait(SECONDS * 1000, function()
-    return answer ~= nil
-  end, 20)
-  if not answer then
-    vim.health.error(('the server did not answer within %d s'):format(SECONDS), { ':LspLog may say why' })
-  elseif answer.problem then
-    vim.health.error(answer.problem, { ':LspLog may say why' })
+end
+
+local function check_server()
+  local state, running = client.state()
+  if state == 'failed' then
+    vim.health.error('the server could not be started, or has ended several times', {
+      ':LspLog may say why, and the log that marvin doctor names',
+      ':Marvin restart tries again',
+    })
+  elseif not running or state ~= 'ready' then
+    vim.health.info(('the server is %s; :Marvin starts it'):format(state))
   else
-    vim.health.ok(('the server answers, version %s'):format(answer.version))
-    local model = ('%s, %s'):format(answer.provider, answer.model)
-    if answer.auth == 'ok' then
-      vim.health.ok('model: ' .. model)
-    else
-      vim.health.warn(('model: %s (login %s)'):format(model, answer.auth), { answer.message or 'marvin doctor' })
+    local marvin = running.server_capabilities.experimental.marvin
+    vim.health.ok(('the server runs, version %s'):format(marvin.version))
+    local problem = require('marvin.status').problem()
+    if problem then
+      vim.health.warn(problem, { 'marvin doctor says more' })
     end
   end
 end
 
+--- For |:checkhealth|.
 function M.check()
   vim.health.start('marvin')
   if vim.fn.has('nvim-0.10') == 1 then
@@ -54,9 +55,12 @@ function M.check()
   else
     vim.health.error('Neovim 0.10 or newer is needed')
   end
-  check_server(config.options.cmd[1])
-  local state = client.state()
-  vim.health.info(('state: %s; logs: marvin doctor names the folder, :LspLog is that of Neovim'):format(state))
+  check_command(config.options.cmd[1])
+  check_server()
+  if vim.fn.has('nvim-0.11') == 1 and not vim.treesitter.language.add('markdown') then
+    vim.health.info('no treesitter parser for markdown: the chat has the colours of regular expressions')
+  end
+  vim.health.info('marvin doctor names the model, the folders and the log of the server; :LspLog is that of Neovim')
 end
 
 return M

@@ -2,10 +2,10 @@
 --- own.
 local chat = require('marvin.chat')
 local client = require('marvin.client')
-local context = require('marvin.context')
 local conversations = require('marvin.conversations')
-local render = require('marvin.render')
+local positions = require('marvin.positions')
 local say = require('marvin.say')
+local wording = require('marvin.wording')
 
 local M = {}
 
@@ -32,7 +32,7 @@ conversations.listen(function(conversation, event)
     return
   end
   if event.type == 'message.finished' and event.message.role == 'assistant' then
-    one.text = render.said(event.message.parts, 'text')
+    one.text = wording.said(event.message.parts, 'text')
   elseif event.type == 'turn.finished' then
     waiting[conversation] = nil
     if event.stopReason == 'completed' then
@@ -80,7 +80,7 @@ end
 local function problems(subject)
   local lines = {}
   local first, last = subject.line1 and subject.line1 - 1, subject.line2 and subject.line2 - 1
-  for _, each in ipairs(context.diagnostics(subject.buf, first, last)) do
+  for _, each in ipairs(positions.diagnostics(subject.buf, first, last)) do
     local source = each.source and (' (%s)'):format(each.source) or ''
     lines[#lines + 1] = ('- line %d: %s%s'):format(each.range.start.line + 1, each.message, source)
   end
@@ -98,7 +98,7 @@ local function start(conversation, subject, action, instruction, done)
     sessionId = conversation.session.id,
     action = action,
     uri = vim.uri_from_bufnr(buf),
-    range = subject.line1 and context.lines(buf, subject.line1, subject.line2) or nil,
+    range = subject.line1 and positions.lines(buf, subject.line1, subject.line2) or nil,
     version = vim.lsp.util.buf_versions[buf],
     instruction = instruction,
   }
@@ -128,8 +128,7 @@ local function run(action, subject, instruction)
       end
       start(conversation, subject, action, instruction, function(text)
         if not SAYS[action] then
-          local waits = #conversation.patches > 0 and ' (:Marvin review)' or ''
-          say.note(('%s: %s%s'):format(title, vim.split(vim.trim(text), '\n')[1], waits))
+          say.outcome(title, text, #conversation.patches > 0 and ':Marvin review' or nil)
         end
       end)
     end)
@@ -179,7 +178,7 @@ local function edit(subject, instruction)
       waiting[conversation] = {
         text = '',
         done = function(text)
-          say.note(('%s: %s'):format(title, vim.split(vim.trim(text), '\n')[1]))
+          say.outcome(title, text)
         end,
       }
       local told = ('%s\n\nMake this change with apply_patch in %s, and no other.'):format(instruction, place(subject))
@@ -188,8 +187,8 @@ local function edit(subject, instruction)
           {
             type = 'selection',
             uri = vim.uri_from_bufnr(buf),
-            version = context.version(buf),
-            range = context.lines(buf, subject.line1 or 1, subject.line2 or vim.api.nvim_buf_line_count(buf)),
+            version = positions.version(buf),
+            range = positions.lines(buf, subject.line1 or 1, subject.line2 or vim.api.nvim_buf_line_count(buf)),
           },
         }
       end

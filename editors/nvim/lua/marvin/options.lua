@@ -19,7 +19,7 @@ local function set(name, value)
     { name = name, value = value, sessionId = session() },
     say.or_error(function()
       say.note(('%s: %s'):format(name, value))
-      chat.relabel()
+      require('marvin.status').refresh()
     end)
   )
 end

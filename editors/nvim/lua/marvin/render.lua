@@ -1,92 +1,7 @@
 --- What the events and the stored items of a conversation look like in its transcript.
+local wording = require('marvin.wording')
+
 local M = {}
-
-local STATUS = { ok = 'done', error = 'failed', denied = 'denied', cancelled = 'cancelled', running = 'running' }
-local STOP = {
-  cancelled = 'Cancelled.',
-  denied = 'Stopped: a question was answered with no.',
-  roundLimit = 'Stopped at the limit of rounds.',
-  budget = 'Stopped at the cost limit.',
-}
-local DECISION = {
-  allowOnce = 'allowed once',
-  allowSession = 'allowed for this session',
-  allowEdited = 'allowed as edited',
-  deny = 'denied',
-  denyAndStop = 'denied, and the turn stopped',
-}
-
---- A fence that is longer than any in the text, so that the text cannot end it.
----@param text string
----@param language string
----@return string
-local function fenced(text, language)
-  local longest = 2
-  for run in text:gmatch('`+') do
-    longest = math.max(longest, #run)
-  end
-  local fence = ('`'):rep(longest + 1)
-  return ('%s%s\n%s\n%s'):format(fence, language, (text:gsub('\n$', '')), fence)
-end
-
---- The text of a message's parts.
----@param parts table[]
----@param kind string
----@return string
-local function said(parts, kind)
-  local texts = {}
-  for _, part in ipairs(parts) do
-    if part.type == kind then
-      texts[#texts + 1] = part.text
-    elseif kind == 'text' and part.type == 'image' then
-      texts[#texts + 1] = ('[image: %s]'):format(part.mimeType)
-    end
-  end
-  return table.concat(texts)
-end
-
-local function tool_head(name, title, status, took)
-  local what = title == name and name or ('%s: %s'):format(name, title)
-  local long = took and took >= 1000 and (', %.1f s'):format(took / 1000) or ''
-  return ('Tool %s (%s%s)'):format(what, STATUS[status] or status, long)
-end
-
---- How many lines a patch adds and removes.
----@param edit table
----@return integer, integer
-function M.counts(edit)
-  local added, removed = 0, 0
-  for _, hunk in ipairs(edit.hunks) do
-    added, removed = added + #hunk.newLines, removed + #hunk.oldLines
-  end
-  return added, removed
-end
-
-local function patch_head(patch, verb)
-  local files = {}
-  for _, edit in ipairs(patch.edits) do
-    local added, removed = M.counts(edit)
-    local to = edit.newPath and (' -> ' .. edit.newPath) or ''
-    files[#files + 1] = ('%s%s +%d -%d'):format(edit.path, to, added, removed)
-  end
-  return ('%s %s'):format(verb, table.concat(files, ', '))
-end
-
-local function patch_body(patch)
-  local lines = {}
-  for _, edit in ipairs(patch.edits) do
-    for _, hunk in ipairs(edit.hunks) do
-      lines[#lines + 1] = ('@@ %s:%d @@\n'):format(edit.path, hunk.newStart)
-      for _, line in ipairs(hunk.oldLines) do
-        lines[#lines + 1] = '-' .. line:gsub('\n$', '') .. '\n'
-      end
-      for _, line in ipairs(hunk.newLines) do
-        lines[#lines + 1] = '+' .. line:gsub('\n$', '') .. '\n'
-      end
-    end
-  end
-  return fenced(table.concat(lines), 'diff')
-end
 
 ---@param transcript marvin.Transcript
 ---@param patch table
@@ -94,15 +9,15 @@ local function show_patch(transcript, patch)
   local key = 'patch ' .. patch.id
   local verb = patch.is_proposed and 'Proposed' or 'Changed'
   local ask = patch.is_proposed and ' (waits for :Marvin review)' or ''
-  transcript.titles[key] = patch_head(patch, verb)
+  transcript.titles[key] = wording.patch_head(patch, verb)
   if transcript:has(key) then
-    transcript:retitle(key, patch_head(patch, verb))
-    transcript:settle(key, patch_body(patch))
+    transcript:retitle(key, wording.patch_head(patch, verb))
+    transcript:settle(key, wording.patch_body(patch))
   else
-    transcript:open(key, patch_head(patch, verb) .. ask, {
+    transcript:open(key, wording.patch_head(patch, verb) .. ask, {
       fold = true,
       highlight = 'MarvinTool',
-      body = patch_body(patch),
+      body = wording.patch_body(patch),
     })
   end
 end
@@ -139,16 +54,19 @@ local function show_message(transcript, message)
     return
   end
   if message.role == 'user' then
-    local text = said(message.parts, 'text')
-    -- What was sent along stands below what was typed.
-    local typed, context = text:match('^(.-)\n\n(%[From the editor%..*)$')
-    transcript:open(nil, '## You', { highlight = 'MarvinPrompt', body = '\n' .. (typed or text) })
-    if context then
-      transcript:open(nil, 'With this', { fold = true, highlight = 'MarvinTool', body = context })
+    local typed, added = wording.typed(message)
+    local told = typed:match('^%[Marvin: (.*)%]$')
+    if told then
+      transcript:open(nil, 'Marvin was told: ' .. told, { highlight = 'MarvinNotice' })
+      return
+    end
+    transcript:open(nil, '## You', { highlight = 'MarvinPrompt', body = '\n' .. typed })
+    for _, each in ipairs(added) do
+      transcript:open(nil, 'With: ' .. each.label, { fold = true, highlight = 'MarvinTool', body = each.text })
     end
     return
   end
-  local thought, text = said(message.parts, 'thinking'), said(message.parts, 'text')
+  local thought, text = wording.said(message.parts, 'thinking'), wording.said(message.parts, 'text')
   if thought ~= '' then
     transcript:settle(message_block(transcript, message.id, 'thought'), thought)
   end
@@ -166,13 +84,15 @@ local show = {
     transcript:append(message_block(transcript, event.messageId, 'thought'), event.text)
   end,
   ['thought.finished'] = function(transcript, event)
-    transcript:settle(message_block(transcript, event.messageId, 'thought'), event.text)
+    local key = message_block(transcript, event.messageId, 'thought')
+    transcript:settle(key, event.text)
+    transcript:retitle(key, wording.thinking(transcript:age(key)))
   end,
   ['message.finished'] = function(transcript, event)
     show_message(transcript, event.message)
   end,
   ['tool.started'] = function(transcript, event)
-    transcript:open('tool ' .. event.toolCallId, tool_head(event.name, event.title, 'running'), {
+    transcript:open('tool ' .. event.toolCallId, wording.tool(event.name, event.title, 'running'), {
       fold = true,
       highlight = 'MarvinTool',
     })
@@ -184,14 +104,14 @@ local show = {
   ['tool.finished'] = function(transcript, event)
     local key = 'tool ' .. event.toolCallId
     local title = transcript.titles[event.toolCallId] or event.name
-    transcript:retitle(key, tool_head(event.name, title, event.status, event.durationMs))
-    transcript:settle(key, event.output == '' and '' or fenced(event.output, ''))
+    transcript:retitle(key, wording.tool(event.name, title, event.status, event.durationMs))
+    transcript:settle(key, event.output == '' and '' or wording.fenced(event.output, ''))
   end,
   ['permission.requested'] = function(transcript, event)
     show_question(transcript, event.permission)
   end,
   ['permission.resolved'] = function(transcript, event)
-    local how = ('Question: %s, by %s'):format(DECISION[event.decision] or event.decision, event.by)
+    local how = ('Question: %s, by %s'):format(wording.DECISION[event.decision] or event.decision, event.by)
     transcript:retitle('question ' .. event.permissionId, how)
   end,
   ['patch.proposed'] = function(transcript, event)
@@ -228,8 +148,8 @@ local show = {
     transcript:retitle('queued ' .. event.turnId, 'Taken out of the queue.')
     if event.error then
       transcript:open(nil, 'Error: ' .. event.error.message, { highlight = 'MarvinWarning' })
-    elseif STOP[event.stopReason] then
-      transcript:open(nil, STOP[event.stopReason], { highlight = 'MarvinWarning' })
+    elseif wording.STOP[event.stopReason] then
+      transcript:open(nil, wording.STOP[event.stopReason], { highlight = 'MarvinWarning' })
     end
   end,
   lost = function(transcript, event)
@@ -246,10 +166,10 @@ local function show_item(transcript, item)
     local title = type(item.input) == 'table' and (item.input.command or item.input.path) or item.name
     title = type(title) == 'string' and title or item.name
     transcript.titles[item.id] = title
-    transcript:open('tool ' .. item.id, tool_head(item.name, title, item.status), {
+    transcript:open('tool ' .. item.id, wording.tool(item.name, title, item.status), {
       fold = true,
       highlight = 'MarvinTool',
-      body = item.output and item.output ~= '' and fenced(item.output, '') or nil,
+      body = item.output and item.output ~= '' and wording.fenced(item.output, '') or nil,
     })
   elseif item.kind == 'patch' then
     show_patch(transcript, item.patch)
@@ -293,11 +213,13 @@ function M.snapshot(transcript, conversation, snapshot)
     show_question(transcript, permission)
   end
   for _, draft in ipairs(conversation.drafts) do
-    local text = said(draft.message.parts, 'text')
-    transcript:open('queued ' .. draft.id, 'Was never sent (:Marvin drafts): ' .. text, { highlight = 'MarvinNotice' })
+    local text = wording.typed(draft.message)
+    transcript:open(
+      'queued ' .. draft.id,
+      ('Was never sent: %s (:Marvin drafts)'):format(text),
+      { highlight = 'MarvinNotice' }
+    )
   end
 end
-
-M.said = said
 
 return M

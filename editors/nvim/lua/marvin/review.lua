@@ -1,98 +1,14 @@
---- The review of patches, hunk by hunk: what is not decided on, where it is, and what the person says to it.
+--- The review of patches, hunk by hunk: from one to the next, and what the person says to it.
 local client = require('marvin.client')
-local conversations = require('marvin.conversations')
 local hunks = require('marvin.hunks')
+local pending = require('marvin.pending')
 local say = require('marvin.say')
 
 local M = {}
 
-local placed = {} ---@type table<string, marvin.Placed> by patch and hunk
-
----@param one marvin.Placed
----@return string
-local function uri_of(one)
-  return not one.patch.is_proposed and one.edit.newUri or one.edit.uri
-end
-
----@param uri string
----@return integer|nil
-local function buffer_of(uri)
-  local path = vim.uri_to_fname(uri)
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == path then
-      return buf
-    end
-  end
-end
-
----@param one marvin.Placed
-local function place(one)
-  local buf = not one.buf and buffer_of(uri_of(one))
-  if buf then
-    hunks.place(one, buf)
-  end
-end
-
---- Look for the hunks of a buffer anew where its text is another: undone, redone, or typed over.
----@param buf integer
-local function refresh(buf)
-  for _, one in pairs(placed) do
-    if one.buf == buf and not hunks.holds(one) then
-      hunks.remove(one)
-      hunks.place(one, buf)
-    end
-  end
-end
-
---- Bring the marks up to date with what the conversations have.
-local function sync()
-  local there = {}
-  for _, conversation in ipairs(conversations.all()) do
-    for _, patch in ipairs(conversation.patches) do
-      for _, edit in ipairs(patch.edits) do
-        for _, hunk in ipairs(edit.hunks) do
-          local key = patch.id .. ' ' .. hunk.id
-          there[key] = true
-          local one = placed[key]
-          if one and one.patch.is_proposed ~= patch.is_proposed then
-            hunks.remove(one)
-            one = nil
-          end
-          one = one or {}
-          one.patch, one.edit, one.hunk, one.conversation = patch, edit, hunk, conversation
-          placed[key] = one
-          place(one)
-        end
-      end
-    end
-  end
-  for key, one in pairs(placed) do
-    if not there[key] then
-      hunks.remove(one)
-      placed[key] = nil
-    end
-  end
-end
-
---- All that wait, in the order of their files and lines.
----@return marvin.Placed[]
-function M.open()
-  local list = vim.tbl_values(placed)
-  local function row(one)
-    return hunks.rows(one) or (one.hunk.newStart - 1)
-  end
-  table.sort(list, function(one, other)
-    if one.edit.path ~= other.edit.path then
-      return one.edit.path < other.edit.path
-    end
-    return row(one) < row(other)
-  end)
-  return list
-end
-
 ---@param one marvin.Placed
 local function go(one)
-  local path = vim.uri_to_fname(uri_of(one))
+  local path = vim.uri_to_fname(pending.uri_of(one))
   if vim.bo.buftype ~= '' then
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
       if vim.bo[vim.api.nvim_win_get_buf(win)].buftype == '' then
@@ -107,7 +23,7 @@ local function go(one)
   if vim.api.nvim_buf_get_name(0) ~= path then
     vim.cmd.edit(vim.fn.fnameescape(path))
   end
-  place(one)
+  pending.place(one)
   local row = hunks.rows(one)
   local line = (row or one.hunk.newStart - 1) + 1
   vim.api.nvim_win_set_cursor(0, { math.max(1, math.min(line, vim.api.nvim_buf_line_count(0))), 0 })
@@ -137,7 +53,7 @@ end
 function M.at_cursor()
   local buf, row = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1] - 1
   local nearest, distance
-  for _, one in ipairs(M.open()) do
+  for _, one in ipairs(pending.open()) do
     local first, last = hunks.rows(one)
     if one.buf == buf and first then
       local away = row < first and first - row or math.max(0, row - last)
@@ -152,7 +68,7 @@ end
 --- Go to the next hunk, or the one before; past the last one it begins anew.
 ---@param step 1|-1
 function M.step(step)
-  local list = M.open()
+  local list = pending.open()
   if #list == 0 then
     say.note('nothing waits for a review')
     return
@@ -162,7 +78,7 @@ function M.step(step)
   for index = 1, #list do
     local at = step == 1 and index or #list + 1 - index
     local one = list[at]
-    local own = vim.uri_to_fname(uri_of(one))
+    local own = vim.uri_to_fname(pending.uri_of(one))
     local first = hunks.rows(one) or one.hunk.newStart - 1
     local beyond
     if own == path then
@@ -182,7 +98,7 @@ end
 
 --- All that wait, in the quickfix list, and the first of them.
 function M.list()
-  local list = M.open()
+  local list = pending.open()
   if #list == 0 then
     say.note('nothing waits for a review')
     return
@@ -190,7 +106,7 @@ function M.list()
   local entries = {}
   for _, one in ipairs(list) do
     entries[#entries + 1] = {
-      filename = vim.uri_to_fname(uri_of(one)),
+      filename = vim.uri_to_fname(pending.uri_of(one)),
       lnum = (hunks.rows(one) or one.hunk.newStart - 1) + 1,
       text = name(one),
     }
@@ -212,7 +128,7 @@ local function resolve(patch, conversation, params)
       return
     end
     conversation:decide(patch.id, result.applied)
-    sync()
+    pending.sync()
     for _, failed in ipairs(result.failed) do
       local reason = failed.reason == 'stale' and 'its lines are not there any more, or more than once' or failed.reason
       say.warn('a hunk was left as it is: ' .. reason)
@@ -240,7 +156,7 @@ local function decide(is_all, params)
     return
   end
   local patches = {} ---@type table<string, {one: marvin.Placed, ids: string[]}>
-  for _, one in ipairs(M.open()) do
+  for _, one in ipairs(pending.open()) do
     local of = patches[one.patch.id] or { one = one, ids = {} }
     patches[one.patch.id] = of
     of.ids[#of.ids + 1] = one.hunk.id
@@ -285,80 +201,5 @@ function M.reject(is_all, reason)
     end
   end)
 end
-
---- The text of a buffer on the other side of its open hunks: before them where they are made, else with them.
----@param buf integer
----@return string[]
-local function other_side(buf)
-  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-  local list = vim.tbl_filter(function(one)
-    return one.buf == buf and one.found and hunks.rows(one) ~= nil
-  end, M.open())
-  for index = #list, 1, -1 do
-    local one = list[index]
-    local first, last = hunks.rows(one)
-    local here, there = hunks.sides(one)
-    local result = vim.list_slice(lines, 1, first)
-    vim.list_extend(result, there)
-    vim.list_extend(result, lines, (#here == 0 and first or last + 1) + 1)
-    lines = result
-  end
-  return lines
-end
-
---- Show the whole file beside what it was, or would be, in Neovim's own diff mode, in a tab page.
-function M.diff()
-  local buf = vim.api.nvim_get_current_buf()
-  refresh(buf)
-  local one
-  for _, each in ipairs(M.open()) do
-    if each.buf == buf then
-      one = each
-      break
-    end
-  end
-  if not one then
-    say.note('no hunk of this file waits for a review')
-    return
-  end
-  local other = other_side(buf)
-  local side = one.patch.is_proposed and 'proposed' or 'before'
-  vim.cmd('tab split')
-  vim.cmd.diffthis()
-  vim.cmd('leftabove vertical new')
-  local scratch = vim.api.nvim_get_current_buf()
-  vim.bo[scratch].buftype, vim.bo[scratch].bufhidden, vim.bo[scratch].swapfile = 'nofile', 'wipe', false
-  vim.api.nvim_buf_set_lines(scratch, 0, -1, false, other)
-  vim.bo[scratch].modifiable = false
-  vim.bo[scratch].filetype = vim.bo[buf].filetype
-  pcall(vim.api.nvim_buf_set_name, scratch, ('marvin://%s/%s'):format(side, one.edit.path))
-  vim.cmd.diffthis()
-  vim.cmd.wincmd('p')
-end
-
-conversations.listen(function(_, event)
-  if event.type:match('^patch%.') or event.type == 'loaded' then
-    sync()
-  end
-end)
-
-local group = vim.api.nvim_create_augroup('marvin.review', {})
-vim.api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
-  group = group,
-  callback = function(event)
-    refresh(event.buf)
-  end,
-})
-vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufUnload' }, {
-  group = group,
-  callback = function(event)
-    for _, one in pairs(placed) do
-      if one.buf == event.buf then
-        hunks.remove(one)
-      end
-    end
-    vim.schedule(sync)
-  end,
-})
 
 return M

@@ -14,19 +14,21 @@ local function line(session)
   return ('%s (%s%s)'):format(title, session.updatedAt:sub(1, 16):gsub('T', ' '), busy)
 end
 
---- Choose among the conversations of the project, or with `everywhere` of all folders.
----@param query string|nil words that were said in it
----@param everywhere boolean
-function M.pick(query, everywhere)
+---@class marvin.Search
+---@field cwd string|nil of all folders where it is nil
+---@field query string|nil words that were said
+---@field done fun(session: marvin.Session)
+---@field prompt string
+
+--- Let the person choose one of the conversations that are found, page by page.
+---@param search marvin.Search
+---@param more {title: string, run: fun()}[] what else there is to choose
+local function choose(search, more)
   local found = {}
-  local buf = vim.api.nvim_get_current_buf()
-  local current = chat.current()
-  local cwd = vim.bo[buf].buftype ~= '' and current and current.cwd or client.root(buf)
   local function page(cursor)
-    local params = { cwd = not everywhere and cwd or nil, query = query, cursor = cursor }
     client.request(
       'session/list',
-      params,
+      { cwd = search.cwd, query = search.query, cursor = cursor },
       say.or_error(function(result)
         vim.list_extend(found, result.sessions)
         if #found == 0 then
@@ -35,24 +37,56 @@ function M.pick(query, everywhere)
         end
         local choices = vim.list_extend({}, found)
         if result.nextCursor then
-          choices[#choices + 1] = 'more'
+          choices[#choices + 1] = {
+            title = 'Show more',
+            run = function()
+              page(result.nextCursor)
+            end,
+          }
         end
-        vim.ui.select(choices, {
-          prompt = 'Conversation',
+        vim.ui.select(vim.list_extend(choices, more), {
+          prompt = search.prompt,
           format_item = function(choice)
-            return choice == 'more' and 'Show more' or line(choice)
+            return choice.run and choice.title or line(choice)
           end,
         }, function(choice)
-          if choice == 'more' then
-            page(result.nextCursor)
+          if choice and choice.run then
+            choice.run()
           elseif choice then
-            M.resume(choice)
+            search.done(choice)
           end
         end)
       end)
     )
   end
   page()
+end
+
+--- Choose among the conversations of the project, or with `everywhere` of all folders: one to go on with, or one to be
+--- put away.
+---@param query string|nil words that were said in it
+---@param everywhere boolean
+function M.pick(query, everywhere)
+  local buf = vim.api.nvim_get_current_buf()
+  local current = chat.current()
+  local cwd = vim.bo[buf].buftype ~= '' and current and current.cwd or client.root(buf)
+  local function search(prompt, done)
+    return { cwd = not everywhere and cwd or nil, query = query, prompt = prompt, done = done }
+  end
+  local function another(title, done)
+    return {
+      title = title,
+      run = function()
+        choose(search(title, done), {})
+      end,
+    }
+  end
+  choose(search('Conversation', M.resume), {
+    another('Archive one', function(session)
+      M.archive(session, true)
+    end),
+    another('Delete one', M.delete),
+  })
 end
 
 --- Go on with a session.
@@ -91,7 +125,7 @@ function M.rename(title)
         { sessionId = current.session.id, title = given },
         say.or_error(function(result)
           current.session = result.session
-          chat.relabel()
+          vim.cmd.redrawstatus({ bang = true })
         end)
       )
     end
@@ -103,50 +137,47 @@ function M.rename(title)
   end
 end
 
---- Delete the conversation, once the person has said so again.
-function M.delete()
-  local current = chat.begun()
-  if not current then
+---@param session marvin.Session|nil
+---@return marvin.Session|nil it, or that of the panel
+local function or_current(session)
+  local current = not session and chat.begun() or nil
+  return session or current and current.session
+end
+
+--- Take a conversation out of the list, where it is found by its words alone; or put it there again.
+---@param session marvin.Session|nil that of the panel
+---@param is_archived boolean
+function M.archive(session, is_archived)
+  session = or_current(session)
+  if session then
+    client.request(
+      'session/update',
+      { sessionId = session.id, archived = is_archived },
+      say.or_error(function()
+        say.note(is_archived and 'archived: :Marvin sessions WORDS finds it' or 'it is in the list again')
+      end)
+    )
+  end
+end
+
+--- Delete a conversation, once the person has said so again.
+---@param session marvin.Session|nil that of the panel
+function M.delete(session)
+  session = or_current(session)
+  if not session then
     return
   end
-  vim.ui.select({ 'Keep it', 'Delete it' }, { prompt = ('Delete "%s"?'):format(current:title()) }, function(choice)
+  vim.ui.select({ 'Keep it', 'Delete it' }, { prompt = ('Delete %s?'):format(line(session)) }, function(choice)
     if choice == 'Delete it' then
       client.request(
         'session/delete',
-        { sessionId = current.session.id },
+        { sessionId = session.id },
         say.or_error(function()
-          conversations.forget(current)
-          chat.new()
-        end)
-      )
-    end
-  end)
-end
-
---- Go on with a prompt that was never started, or drop it.
-function M.drafts()
-  local current = chat.begun()
-  if not current then
-    return
-  end
-  if #current.drafts == 0 then
-    say.note('every prompt of this conversation was sent')
-    return
-  end
-  vim.ui.select(current.drafts, {
-    prompt = 'Take it back into the input',
-    format_item = function(draft)
-      return (require('marvin.render').said(draft.message.parts, 'text'):gsub('\n', ' '))
-    end,
-  }, function(draft)
-    if draft then
-      chat.fill(require('marvin.render').said(draft.message.parts, 'text'))
-      chat.focus()
-      client.request(
-        'turn/cancel',
-        { sessionId = current.session.id, turnId = draft.id },
-        say.or_error(function()
-          current:load()
+          local gone = conversations.forget(session.id)
+          if gone and gone == chat.current() then
+            chat.new()
+          end
+          say.note('the conversation was deleted')
         end)
       )
     end

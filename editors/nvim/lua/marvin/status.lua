@@ -1,15 +1,78 @@
---- How it stands, in one line: for the statusline, the panel and `:Marvin status`.
+--- How it stands, in words: for the statusline, the bars of the panel and `:Marvin status`.
 local client = require('marvin.client')
 local conversations = require('marvin.conversations')
 
 local M = {}
 
 local problem ---@type string|nil what the server wants the person to do
+local defaults = {} ---@type table<string, string> options of a conversation that has not begun
 
 client.hear('status/changed', function(params)
   problem = params.kind == 'warning' and params.message or nil
   vim.cmd.redrawstatus({ bang = true })
 end)
+
+---@return string|nil what the server wants the person to do
+function M.problem()
+  return problem
+end
+
+--- Ask what a conversation begins with.
+function M.refresh()
+  client.request('config/get', {}, function(err, result)
+    for _, option in ipairs(err and {} or result.options) do
+      defaults[option.name] = option.value
+    end
+    vim.cmd.redrawstatus({ bang = true })
+  end)
+end
+
+client.watch(function(what)
+  if what == 'ready' then
+    M.refresh()
+  end
+end)
+
+---@param count integer
+---@param one string
+---@param many string
+---@return string|nil
+local function counted(count, one, many)
+  return count > 0 and ('%d %s'):format(count, count == 1 and one or many) or nil
+end
+
+---@return string|nil
+local function at_work()
+  local state = client.state()
+  local busy = 0
+  for _, each in ipairs(conversations.all()) do
+    busy = busy + (each.turn and 1 or 0)
+  end
+  if busy > 0 then
+    return busy == 1 and 'working' or ('working on %d'):format(busy)
+  end
+  local words = { ready = 'ready', starting = 'starting', failed = 'server failed' }
+  return words[state]
+end
+
+--- What waits for the person first, then what is at work.
+---@param conversation marvin.Conversation|nil that of the panel
+---@return string[]
+function M.state(conversation)
+  local questions = #require('marvin.question').open()
+  local parts = {}
+  local function add(text)
+    parts[#parts + 1] = text
+  end
+  add(questions == 1 and 'QUESTION waits' or counted(questions, '', 'QUESTIONS wait'))
+  add(problem)
+  add(at_work())
+  add(counted(conversation and vim.tbl_count(conversation.queued) or 0, 'queued', 'queued'))
+  add(counted(conversation and #conversation.drafts or 0, 'draft', 'drafts'))
+  add(counted(require('marvin.jobs').running(), 'job runs', 'jobs run'))
+  add(counted(#require('marvin.pending').open(), 'hunk to review', 'hunks to review'))
+  return parts
+end
 
 ---@param count integer
 ---@return string
@@ -17,63 +80,34 @@ local function short(count)
   return count < 1000 and tostring(count) or ('%dk'):format(math.floor(count / 1000 + 0.5))
 end
 
---- A conversation's own part: model, mode, context, cost.
+--- A conversation's own part: model, mode, context, cost; each where it is known.
 ---@param conversation marvin.Conversation
 ---@return string[]
-local function about(conversation)
+function M.about(conversation)
   local parts = {}
   local session, usage = conversation.session, conversation.usage
+  local model, mode = defaults.model, defaults.mode
   if session and session.model ~= '' then
-    parts[#parts + 1] = session.model
-    parts[#parts + 1] = session.mode
+    model, mode = session.model, session.mode
   end
+  parts[1] = model
+  parts[#parts + 1] = mode
   if usage then
     local size = usage.contextSize
     parts[#parts + 1] = size and ('context %d%%'):format(math.floor(usage.contextUsed * 100 / size + 0.5))
-      or ('context %s'):format(short(usage.contextUsed))
+      or ('context %s tokens'):format(short(usage.contextUsed))
     parts[#parts + 1] = usage.costUsd and ('$%.2f'):format(usage.costUsd) or nil
   end
   return parts
 end
 
---- One line: what waits for the person first.
----@param conversation marvin.Conversation|nil that of the panel
+--- All of it in one line.
 ---@return string
-function M.line(conversation)
-  conversation = conversation or require('marvin.chat').current()
-  local state = client.state()
-  local parts = {}
-  local questions = #require('marvin.question').open()
-  local hunks = #require('marvin.review').open()
-  if state == 'failed' then
-    parts[#parts + 1] = 'server failed'
-  end
-  if questions > 0 then
-    parts[#parts + 1] = questions == 1 and 'QUESTION waits' or ('%d QUESTIONS wait'):format(questions)
-  end
-  if problem then
-    parts[#parts + 1] = problem
-  end
-  local waiting = conversation and vim.tbl_count(conversation.queued) or 0
-  local busy = 0
-  for _, each in ipairs(conversations.all()) do
-    busy = busy + (each.turn and 1 or 0)
-  end
-  if busy > 0 then
-    parts[#parts + 1] = busy == 1 and 'working' or ('working on %d'):format(busy)
-  elseif state == 'ready' then
-    parts[#parts + 1] = 'ready'
-  elseif state == 'starting' then
-    parts[#parts + 1] = 'starting'
-  end
-  if waiting > 0 then
-    parts[#parts + 1] = ('%d queued'):format(waiting)
-  end
-  if hunks > 0 then
-    parts[#parts + 1] = hunks == 1 and '1 hunk to review' or ('%d hunks to review'):format(hunks)
-  end
+function M.line()
+  local conversation = require('marvin.chat').current()
+  local parts = M.state(conversation)
   if conversation then
-    vim.list_extend(parts, about(conversation))
+    vim.list_extend(parts, M.about(conversation))
   end
   return #parts > 0 and 'Marvin: ' .. table.concat(parts, ', ') or ''
 end

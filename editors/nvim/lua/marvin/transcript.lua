@@ -1,5 +1,7 @@
---- The text of a conversation in a buffer. It is made of blocks, one below the other; each grows at its own end, so that
---- what streams in costs one insertion, however long the conversation is.
+--- The text of a conversation in a buffer. It is made of blocks, one below the other; each grows at its own end, so
+--- that what streams in costs one insertion, however long the conversation is.
+local folds = require('marvin.folds')
+
 local M = {}
 
 local space = vim.api.nvim_create_namespace('marvin.transcript')
@@ -9,6 +11,7 @@ local space = vim.api.nvim_create_namespace('marvin.transcript')
 ---@field head integer the extmark at its first line
 ---@field is_folded boolean
 ---@field parts string[] what was appended
+---@field since integer when it was begun, in ms of the editor's clock
 
 ---@class marvin.Transcript
 ---@field buf integer
@@ -33,24 +36,45 @@ function M.new(buf)
   return made
 end
 
---- For 'foldtext': the heading of what is folded, and how much it is.
-function M.foldtext()
-  local head = vim.fn.getline(vim.v.foldstart)
-  local count = vim.v.foldend - vim.v.foldstart
-  return ('%s (%d %s)'):format(head, count, count == 1 and 'line' or 'lines')
-end
-
---- Make the folds of a window that shows a transcript from now on. They are made by hand, each with its block: asking an
---- expression about every line would hold up the main loop for as long as a large output takes.
+--- Make the folds of a window that shows a transcript from now on.
 ---@param win integer
 function M.fold(win)
   local transcript = by_buf[vim.api.nvim_win_get_buf(win)]
-  vim.api.nvim_win_call(win, function()
-    vim.cmd('normal! zE')
-  end)
+  folds.clear(win)
   for _, block in pairs(transcript and transcript.blocks or {}) do
     transcript:fold(block, win, false)
   end
+end
+
+--- Show the end of a transcript, with as much above it as there is room for.
+---@param win integer
+function M.to_end(win)
+  local last = vim.api.nvim_buf_line_count(vim.api.nvim_win_get_buf(win))
+  local rows = vim.api.nvim_win_text_height(win, { start_row = last - 1 }).all
+  local hidden = rows - vim.fn.winheight(win)
+  -- Of a paragraph that is higher than the window the end is shown, which 'smoothscroll' alone allows; it must be off
+  -- elsewhere, since `zb` may hide the last line with it.
+  if vim.wo[win].smoothscroll ~= (hidden > 0) then
+    vim.wo[win][0].smoothscroll = hidden > 0
+  end
+  vim.api.nvim_win_call(win, function()
+    vim.cmd('normal! G$zb')
+    if hidden > 0 then
+      vim.fn.winrestview({ topline = last, skipcol = hidden * vim.api.nvim_win_get_width(win) })
+    end
+  end)
+end
+
+--- The rows of a block, from 0.
+---@private
+---@param block marvin.Block
+---@return integer first
+---@return integer last
+function Transcript:rows(block)
+  local function row(mark)
+    return vim.api.nvim_buf_get_extmark_by_id(self.buf, space, mark, {})[1]
+  end
+  return row(block.head), row(block.last)
 end
 
 --- Fold all of a block, however much it has become, in a window.
@@ -59,38 +83,10 @@ end
 ---@param win integer
 ---@param is_open boolean the person has opened it
 function Transcript:fold(block, win, is_open)
-  local first = vim.api.nvim_buf_get_extmark_by_id(self.buf, space, block.head, {})[1] + 1
-  local last = vim.api.nvim_buf_get_extmark_by_id(self.buf, space, block.last, {})[1] + 1
-  if not block.is_folded or first == last then
-    return
+  local first, last = self:rows(block)
+  if block.is_folded and first < last then
+    folds.set(win, first + 1, last + 1, is_open)
   end
-  vim.api.nvim_win_call(win, function()
-    local view = vim.fn.winsaveview()
-    -- What a change of lines has left of it: the fold of an empty line is of no use.
-    for _, line in ipairs({ first, last }) do
-      if vim.fn.foldlevel(line) > 0 then
-        vim.api.nvim_win_set_cursor(win, { line, 0 })
-        vim.cmd('normal! zd')
-      end
-    end
-    vim.cmd(('%d,%dfold'):format(first, last))
-    if is_open then
-      vim.cmd(first .. 'foldopen')
-    end
-    vim.fn.winrestview(view)
-  end)
-end
-
---- Whether the person has opened a block in a window.
----@private
----@param block marvin.Block
----@param win integer
----@return boolean
-function Transcript:is_open(block, win)
-  local row = vim.api.nvim_buf_get_extmark_by_id(self.buf, space, block.head, {})[1]
-  return vim.api.nvim_win_call(win, function()
-    return vim.fn.foldlevel(row + 1) > 0 and vim.fn.foldclosed(row + 1) == -1
-  end)
 end
 
 --- Change the text, keep at the end the windows that were there, and keep the fold of a block that is changed.
@@ -106,7 +102,7 @@ function Transcript:write(change, block)
       following[#following + 1] = win
     end
     if block and block.is_folded then
-      is_open[win] = self:is_open(block, win)
+      is_open[win] = folds.is_open(win, (self:rows(block)) + 1)
     end
   end
   vim.bo[self.buf].modifiable = true
@@ -117,7 +113,7 @@ function Transcript:write(change, block)
     self:fold(block, win, was_open)
   end
   for _, win in ipairs(following) do
-    vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(self.buf), 0 })
+    M.to_end(win)
   end
 end
 
@@ -148,7 +144,7 @@ function Transcript:open(key, head, options)
     right_gravity = false,
     line_hl_group = options.highlight,
   })
-  local block = { head = head_mark, is_folded = options.fold or false, parts = {} }
+  local block = { head = head_mark, is_folded = options.fold or false, parts = {}, since = vim.uv.now() }
   block.last = mark(self.buf, space, row, #head, {})
   self.blocks[key or block] = block
   if options.body then
@@ -160,6 +156,13 @@ end
 ---@return boolean
 function Transcript:has(key)
   return self.blocks[key] ~= nil
+end
+
+--- For how long a block has been there, in ms.
+---@param key string
+---@return integer
+function Transcript:age(key)
+  return vim.uv.now() - self.blocks[key].since
 end
 
 ---@private
@@ -200,8 +203,7 @@ function Transcript:settle(key, text)
   if not block or table.concat(block.parts) == whole then
     return
   end
-  local from = vim.api.nvim_buf_get_extmark_by_id(self.buf, space, block.head, {})[1]
-  local to = vim.api.nvim_buf_get_extmark_by_id(self.buf, space, block.last, {})[1]
+  local from, to = self:rows(block)
   local lines = text == '' and {} or split(text)
   block.parts = { whole }
   self:write(function()
@@ -218,7 +220,7 @@ end
 function Transcript:retitle(key, head)
   local block = self.blocks[key]
   if block then
-    local row = vim.api.nvim_buf_get_extmark_by_id(self.buf, space, block.head, {})[1]
+    local row = self:rows(block)
     local length = #vim.api.nvim_buf_get_lines(self.buf, row, row + 1, false)[1]
     head = head:gsub('[\r\n]+', ' ')
     self:write(function()

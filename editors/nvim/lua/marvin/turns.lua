@@ -5,6 +5,9 @@ local say = require('marvin.say')
 
 local M = {}
 
+-- There is nothing of this turn that could be taken back.
+local FAILED = -32803
+
 ---@param text string a unified diff
 ---@return integer win
 local function show(text)
@@ -16,78 +19,111 @@ local function show(text)
   return vim.api.nvim_get_current_win()
 end
 
+---@param result table
+local function tell_notes(result)
+  for _, note in ipairs(result.notes) do
+    say.note(note)
+  end
+  for _, failed in ipairs(result.failed) do
+    say.warn(('%s was left alone: %s'):format(failed.path, failed.reason))
+  end
+end
+
+---@param conversation marvin.Conversation
 ---@param what 'undo'|'redo'
----@param from string[]
----@param to string[]
-local function change(what, from, to)
-  local conversation = assert(chat.current())
-  local turn = from[#from]
-  local params = { sessionId = conversation.session.id, turnId = turn }
-  local function told(result)
-    for _, note in ipairs(result.notes) do
-      say.note(note)
-    end
-    for _, failed in ipairs(result.failed) do
-      say.warn(('%s was left alone: %s'):format(failed.path, failed.reason))
-    end
-  end
-  local function go()
-    client.request(
-      'turn/' .. what,
-      params,
-      say.or_error(function(result)
-        told(result)
-        say.note(('%s: %s'):format(what, #result.applied > 0 and table.concat(result.applied, ', ') or 'no file'))
-        table.remove(from)
-        to[#to + 1] = turn
-        for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-          if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not vim.bo[buf].modified then
-            vim.cmd.checktime(buf)
-          end
-        end
-      end)
-    )
-  end
+---@param turn string
+local function change(conversation, what, turn)
   client.request(
     'turn/' .. what,
-    vim.tbl_extend('force', params, { dryRun = true }),
+    { sessionId = conversation.session.id, turnId = turn },
     say.or_error(function(result)
-      told(result)
-      if result.preview == '' then
-        say.note(('there is nothing to %s'):format(what))
-        return
+      tell_notes(result)
+      say.note(('%s: %s'):format(what, #result.applied > 0 and table.concat(result.applied, ', ') or 'no file'))
+      local from, to = 'finished', 'undone'
+      if what == 'redo' then
+        from, to = to, from
       end
-      local win = show(result.preview)
-      vim.cmd.redraw()
-      vim.ui.select({ 'Yes', 'No' }, { prompt = ('%s this?'):format(what:gsub('^%l', string.upper)) }, function(choice)
-        if vim.api.nvim_win_is_valid(win) then
-          vim.api.nvim_win_close(win, true)
+      conversation[from] = vim.tbl_filter(function(each)
+        return each ~= turn
+      end, conversation[from])
+      table.insert(conversation[to], turn)
+      for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+        if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not vim.bo[buf].modified then
+          vim.cmd.checktime(buf)
         end
-        if choice == 'Yes' then
-          go()
-        end
-      end)
+      end
     end)
   )
 end
 
---- Show what the latest turn changed, and take it back when the person says so.
+--- Find the first of some turns in which there is something to be done.
+---@param conversation marvin.Conversation
+---@param what 'undo'|'redo'
+---@param turns string[]
+---@param done fun(turn: string, result: table) with the answer for a dry run
+local function find(conversation, what, turns, done)
+  local function try(index)
+    local turn = turns[index]
+    if not turn then
+      say.note(('there is nothing to %s'):format(what))
+      return
+    end
+    local params = { sessionId = conversation.session.id, turnId = turn, dryRun = true }
+    client.request('turn/' .. what, params, function(err, result)
+      if err and err.code ~= FAILED then
+        say.error(err.message)
+      elseif err or result.preview == '' and #result.failed == 0 then
+        try(index + 1)
+      else
+        done(turn, result)
+      end
+    end)
+  end
+  try(1)
+end
+
+--- Show what a turn changed, and change it when the person says so.
+---@param conversation marvin.Conversation
+---@param what 'undo'|'redo'
+---@param turns string[] to look at, one after the other
+local function offer(conversation, what, turns)
+  find(conversation, what, turns, function(turn, result)
+    tell_notes(result)
+    if result.preview == '' then
+      return
+    end
+    local win = show(result.preview)
+    vim.cmd.redraw()
+    vim.ui.select({ 'Yes', 'No' }, { prompt = ('%s this?'):format(what:gsub('^%l', string.upper)) }, function(choice)
+      if vim.api.nvim_win_is_valid(win) then
+        vim.api.nvim_win_close(win, true)
+      end
+      if choice == 'Yes' then
+        change(conversation, what, turn)
+      end
+    end)
+  end)
+end
+
+---@param turns string[]
+---@return string[] the latest first
+local function latest_first(turns)
+  return vim.iter(turns):rev():totable()
+end
+
+--- Show what the latest turn that changed something did to files, and take it back when the person says so.
 function M.undo()
   local conversation = chat.begun()
-  if conversation and #conversation.finished == 0 then
-    say.note('no turn has ended here since the server was started; in a terminal: marvin undo')
-  elseif conversation then
-    change('undo', conversation.finished, conversation.undone)
+  if conversation then
+    offer(conversation, 'undo', latest_first(conversation.finished))
   end
 end
 
---- Put back what was taken back last.
+--- Put back what was taken back last, here or in an earlier run.
 function M.redo()
   local conversation = chat.begun()
-  if conversation and #conversation.undone == 0 then
-    say.note('no turn was undone')
-  elseif conversation then
-    change('redo', conversation.undone, conversation.finished)
+  if conversation then
+    offer(conversation, 'redo', vim.list_extend(latest_first(conversation.undone), latest_first(conversation.finished)))
   end
 end
 
