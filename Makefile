@@ -21,6 +21,8 @@ check: .venv/developer
 	$(BIN)/python -m marvin_server.protocol.schema --check
 	@if [ -x $(STYLUA) ]; then set -x; $(STYLUA) --check --config-path editors/nvim/.stylua.toml editors/nvim tests/nvim; \
 	  else echo "npm is not there: the Lua files are not checked"; fi
+	@if [ -d editors/vscode/node_modules ]; then npm run --silent --prefix editors/vscode check; \
+	  else echo "npm is not there: the VS Code extension is not checked"; fi
 	@if command -v luacheck >/dev/null; then luacheck -q --config editors/nvim/.luacheckrc editors/nvim tests/nvim; \
 	  else echo "luacheck is not there: the Lua files are not linted"; fi
 	@for emacs in .cache/emacs/emacs .cache/emacs28/emacs; do \
@@ -35,6 +37,7 @@ bench: .venv/developer
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.nvim.speed
 	$(BIN)/python -m tests.emacs.speed
+	$(BIN)/python -m tests.vscode.speed
 
 clean:
 	rm -rf .venv dist build
@@ -52,5 +55,6 @@ clean:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --prefix .cache/copilot $(COPILOT); \
 	  npm install --silent --no-audit --no-fund --prefix .cache/stylua @johnnymorganz/stylua-bin; \
+	  npm ci --silent --no-audit --no-fund --prefix editors/vscode; \
 	  else echo "npm is not there: the tests of the Copilot provider are left out"; fi
 	@touch $@
