@@ -10,11 +10,13 @@ _GIT = "it belongs to Git itself"
 _SECRETS = "it may hold secrets"
 _MARVIN = "it configures Marvin"
 _AGENT = "it configures another assistant"
+_EDITOR = "it configures your editor, which can run programs"
 
 _TICKETS = ".tickets"
 _ENV_SAMPLES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
 _FREE_IN_MARVIN = frozenset({".gitignore", "logs", "memories", "notes"})
-_NAMES = {".git": _GIT, ".marvin-instructions": _MARVIN} | dict.fromkeys(
+_WORKSPACE = ".code-workspace"
+_NAMES = {".git": _GIT, ".marvin-instructions": _MARVIN, ".vscode": _EDITOR} | dict.fromkeys(
     (
         ".agents",
         ".amazonq",
@@ -47,7 +49,6 @@ _PAIRS = {
     (".config", "marvin"): _MARVIN,
     (".config", "opencode"): _AGENT,
     (".github", "copilot-instructions.md"): _AGENT,
-    (".vscode", "mcp.json"): _AGENT,
 }
 # What 8.3 names are made of: NTFS and FAT keep a second name such as GIT~1 or GI7EBA~1 for a long one.
 _SHORT_NAME = re.compile(r"([^.~]{1,6})~[0-9]{1,6}(?:\.[^.]{0,3})?")
@@ -84,7 +85,8 @@ def folded(name: str) -> str:
         name = "".join(char for char in composed if unicodedata.category(char) != "Cf")
     name = name.casefold().partition(":")[0].rstrip(". ")
     if short := _SHORT_NAME.fullmatch(name):
-        return next((long for long in _LONG_NAMES if _may_be_short_for(short[1], long)), name)
+        unknown = _WORKSPACE if name.endswith(_WORKSPACE[:4]) else name
+        return next((long for long in _LONG_NAMES if _may_be_short_for(short[1], long)), unknown)
     return name
 
 
@@ -117,9 +119,15 @@ def _reason(names: list[str], writing: bool) -> str | None:
         return _SECRETS
     if not writing:
         return None
-    reasons = [_NAMES.get(name) or (_AGENT if name.startswith(".aider") else None) for name in names]
+    reasons = [_NAMES.get(name) or _affix_reason(name) for name in names]
     reasons += [_pair_reason(*pair) for pair in pairwise(names)]
     return next(filter(None, reasons), None)
+
+
+def _affix_reason(name: str) -> str | None:
+    if name.endswith(_WORKSPACE):
+        return _EDITOR
+    return _AGENT if name.startswith(".aider") else None
 
 
 def _pair_reason(folder: str, name: str) -> str | None:

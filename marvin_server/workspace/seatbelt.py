@@ -26,7 +26,8 @@ _FIXED = (
     r"/\.(agents|amazonq|augment|claude|claude\.json|cline|clinerules|codex|continue|crush|cursor|cursorrules)(/|$)",
     r"/\.(gemini|goosehints|junie|kilocode|kiro|marvin-instructions|mcp\.json|opencode|qwen|roo|trae)(/|$)",
     r"/\.(windsurf|windsurfrules|aider[^/]*)(/|$)",
-    r"/(\.github/copilot-instructions\.md|\.vscode/mcp\.json)$",
+    r"/(\.vscode|[^/]*\.code-workspace)(/|$)",
+    r"/\.github/copilot-instructions\.md$",
 )
 
 

@@ -1,13 +1,17 @@
 """The chat view in the real workbench, by mouse and by keyboard."""
 
 import asyncio
+import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import FrameLocator, expect
 
-from tests.vscode.code_server import SECONDS
+from tests.processes import processes_with
+from tests.vscode.code_server import MARVIN, SECONDS
 from tests.vscode.window import Window
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
@@ -91,6 +95,32 @@ async def test_a_question_is_a_notification_while_the_view_is_hidden(
     assert (repository / "wanted").exists()
 
 
+async def test_a_question_is_answered_in_a_box_only_where_that_shows_all_of_it(
+    chat: FrameLocator, window: Window, repository: Path
+) -> None:
+    await say(chat, "Run touch boxed")
+    await chat.get_by_role("region", name="Question").wait_for()
+    await window.hide_chat()
+    await window.command("Marvin: Answer What Is Asked")
+    box = window.page.locator(".monaco-dialog-box")
+    await expect(box).to_contain_text("May this command run (session “Run touch boxed”)?")
+    await expect(box).to_contain_text(str(repository))
+    await window.picture("box")
+    await box.get_by_role("button", name="Allow once").click()
+    await window.show_chat()
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Done.")
+    assert (repository / "boxed").exists()
+    await say(chat, "Run touch two  spaces")
+    await chat.get_by_role("region", name="Question").wait_for()
+    await window.hide_chat()
+    toast = window.notifications.filter(has_text="It cannot be shown whole here.")
+    await expect(toast.get_by_role("button", name="Deny")).to_be_visible()
+    await expect(toast.get_by_role("button", name="Allow")).to_have_count(0)
+    await window.command("Marvin: Answer What Is Asked")
+    await expect(chat.get_by_role("region", name="Question")).to_contain_text("touch two  spaces")
+    await expect(box).to_have_count(0)
+
+
 async def test_a_reload_keeps_conversation_and_draft(chat: FrameLocator, window: Window) -> None:
     await say(chat, "Remember this")
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
@@ -101,6 +131,48 @@ async def test_a_reload_keeps_conversation_and_draft(chat: FrameLocator, window:
     await window.reload()
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
     await expect(chat.get_by_label("Message to Marvin")).to_have_value("not sent yet")
+
+
+async def test_a_window_starts_no_server_before_it_is_needed(
+    chat: FrameLocator, window: Window, repository: Path
+) -> None:
+    await say(chat, "Remember this")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
+    await window.hide_chat()
+    (before,) = _servers(repository)
+    await window.reload()
+    await window.explorer.wait_for()
+    await window.page.locator(".statusbar-item", has_text="Marvin").wait_for()
+    assert [server for server in _servers(repository) if server != before] == []
+    await window.show_chat()
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
+
+
+async def test_a_turn_whose_server_is_killed_keeps_its_words_and_says_so(
+    chat: FrameLocator, window: Window, repository: Path
+) -> None:
+    await say(chat, "Slowly please")
+    answer = chat.get_by_role("article", name="Marvin")
+    await expect(answer).to_contain_text("word20")
+    (server,) = _servers(repository)
+    os.kill(server, signal.SIGKILL)
+    word = chat.get_by_role("log").get_by_text("The server ended during this turn.")
+    await expect(word).to_be_visible()
+    await say(chat, "After it")
+    await expect(answer.last).to_contain_text("You said: After it")
+    await expect(answer.first).to_contain_text("word20")
+    await expect(word).to_have_count(1)
+    await window.picture("killed")
+
+
+def _servers(folder: Path) -> list[int]:
+    """The processes of Marvin's server that work in a folder."""
+    found: list[int] = []
+    for pid in processes_with(f"{MARVIN}\0lsp"):
+        with suppress(OSError):  # it has ended meanwhile
+            if Path(f"/proc/{pid}/cwd").resolve() == folder:
+                found.append(pid)
+    return found
 
 
 async def test_an_earlier_session_is_found_and_gone_on_with(chat: FrameLocator, window: Window) -> None:

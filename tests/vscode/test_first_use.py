@@ -1,5 +1,6 @@
 """The .vsix alone on a fresh profile: no settings of Marvin's, no key, and nobody trusts the folder yet."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -64,3 +65,32 @@ async def test_marvin_does_not_start_in_a_folder_that_is_not_trusted(fresh: Wind
     await fresh.page.get_by_role("button", name="Trust", exact=True).click()
     await say(chat, "Where are prices added?")
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("basket.py")
+
+
+_HANGS = """#!/bin/sh
+[ "$2" = --help ] && echo "usage: marvin lsp" && exit
+exec sleep 600
+"""
+
+
+async def test_a_server_that_hangs_can_be_started_anew_at_once(
+    vsix: Path, browser: BrowserContext, repository: Path, tmp_path: Path
+) -> None:
+    server = CodeServer(
+        tmp_path / "vscode", vsix, {"security.workspace.trust.enabled": False}, {"PATH": "/usr/bin:/bin"}
+    )
+    program = server.home / ".local" / "bin" / "marvin"
+    program.parent.mkdir(parents=True)
+    program.write_text(_HANGS)
+    program.chmod(0o755)
+    async with server, opened(browser, server.origin, tmp_path) as window:
+        await window.open(repository)
+        chat = await window.show_chat()
+        restart = chat.get_by_role("button", name="Restart")
+        await restart.wait_for()
+        program.write_text(f'#!/bin/sh\nexec {MARVIN} "$@"\n')
+        async with asyncio.timeout(30):  # a start may take a minute before it is given up
+            await restart.click()
+            await expect(restart).to_have_count(0)
+            await say(chat, "Where are prices added?")
+        await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("basket.py")

@@ -1,5 +1,6 @@
 """A window of the workbench in Chromium, used as a person uses it: by what is on the screen, the mouse and the keys."""
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +15,21 @@ from tests.vscode.code_server import SECONDS
 SIZE = (1280, 800)
 _THEMES: Mapping[Literal["light", "dark"], str] = {"light": "vs", "dark": "vs-dark"}
 _VIEW = 'iframe.webview.ready[src*="extensionId=marvin-assistant.marvin"]'
+_STORED = """async () => {
+  const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+  const shown = async ({ name }) => {
+    const database = await done(indexedDB.open(name));
+    const isState = database.objectStoreNames.contains("ItemTable");
+    const items = isState && database.transaction("ItemTable").objectStore("ItemTable");
+    const id = items ? await done(items.get("workbench.sidebar.activeviewletid")) : undefined;
+    database.close();
+    return id;
+  };
+  while ((await Promise.all((await indexedDB.databases()).map(shown))).some((id) => id !== undefined)) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}"""
+"""Until VS Code has stored that the side bar shows nothing but what it shows by default."""
 _OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -91,6 +107,17 @@ class Window:
         await self.page.locator('.activitybar a.action-label[aria-label^="Marvin"]').click()
         await self.page.mouse.move(SIZE[0] / 2, SIZE[1] / 2)  # away, so that no tooltip comes up
         return self.chat
+
+    async def hide_chat(self) -> None:
+        """Show the Explorer in its place, for the next window, too: VS Code stores that a little later."""
+        await self.command("View: Show Explorer")
+        await self.explorer.wait_for()
+        async with asyncio.timeout(SECONDS):
+            await self.page.evaluate(_STORED)
+
+    @property
+    def explorer(self) -> Locator:
+        return self.page.locator(".explorer-folders-view")
 
     async def open_file(self, name: str) -> None:
         """Open a file of the workspace by its name, from the box in the title bar."""

@@ -315,6 +315,7 @@ def test_reading_secrets_asks(root: Root, project: Path, path: str) -> None:
         *(".marvin/tools/x.py", ".claude/settings.json", ".codex/config.toml", ".cursor/mcp.json"),
         *(".aider.conf.yml", ".gemini/settings.json", ".opencode/x", ".continue/config.yaml"),
         *(".github/copilot-instructions.md", ".mcp.json", ".config/marvin/config.yaml"),
+        *(".vscode/settings.json", "sub/.vscode/tasks.json", ".vscode/x/y", "shop.code-workspace", ".code-workspace"),
     ],
 )
 def test_writing_protected_names_asks_before_anything_is_made(root: Root, project: Path, path: str) -> None:
@@ -339,6 +340,7 @@ def test_writing_protected_names_asks_before_anything_is_made(root: Root, projec
         *("sub\\.git\\config", "sub/x\\..\\.git/config", ".\uff47it/config", "GITHUB~1/COPILO~1.MD"),
         *("MARVIN~1/config.yaml", ".marvin/notes\\..\\config.yaml", ".Mar\u200dvin/hooks", "CLAUDE~1/settings.json"),
         *(".claude\u200e/settings.json", ".codex:x", "CLAUDE~1.JSO", ".\u212airo/settings.json"),
+        *(".VSCode/settings.json", "VSCODE~1/tasks.json", "Shop.Code-Workspace ", "SHOP~1.COD"),
         *(".env::$DATA", ".ENV ", "ENV~1", "env~1.loc", ".e\u202env", ".env.local.", ".envrc", ".marvin-instructions"),
     ],
 )

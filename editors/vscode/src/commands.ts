@@ -9,7 +9,7 @@ import type { Permissions } from "./permission";
 import { pickCommand, pickOption, pickSession, showJobs, showUsage } from "./picks";
 import type { Server } from "./server/server";
 import { writeCommitMessage } from "./sourceControl";
-import { takeBack, tell } from "./turns";
+import { takeBackLatest, tell } from "./turns";
 
 export interface Parts {
   server: Server;
@@ -31,11 +31,7 @@ export function commands(parts: Parts): Commands {
   };
   const turn = (what: "undo" | "redo") => async () => {
     const conversation = await chat.ensure();
-    const turnId = (what === "undo" ? conversation.finished : conversation.undone).at(-1);
-    if (turnId === undefined) {
-      throw new Error(`There is no turn to ${what}: none has ${what === "undo" ? "ended" : "been undone"} here.`);
-    }
-    tell(what, await takeBack(what, server, conversations, conversation.session.id, turnId));
+    tell(what, await takeBackLatest(what, server, conversations, conversation));
   };
   return {
     "marvin.open": showChat,

@@ -1,4 +1,4 @@
-/** What goes to the model beside the next prompt. */
+/** What goes to the model beside the next prompt of a session. */
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import * as vscode from "vscode";
@@ -33,17 +33,21 @@ export interface Taken {
 }
 
 export class ContextPieces implements vscode.Disposable {
-  private pieces: readonly Piece[] = [];
+  /** By session. */
+  private readonly pieces = new Map<string, readonly Piece[]>();
+  /** The session that is shown; before there is one, what is added waits for it. */
+  private shown = "";
   private last = 0;
   private readonly changed = new vscode.EventEmitter<readonly Chip[]>();
   private readonly subscription = vscode.workspace.onDidChangeTextDocument((event) =>
-    this.pieces.forEach((piece) => piece.source.follow?.(event)),
+    [...this.pieces.values()].flat().forEach((piece) => piece.source.follow?.(event)),
   );
 
+  /** Others are those of the shown session. */
   readonly onChanged = this.changed.event;
 
   get chips(): readonly Chip[] {
-    return this.pieces.map(({ id, label, description }) => ({ id, label, description }));
+    return this.of(this.shown).map(({ id, label, description }) => ({ id, label, description }));
   }
 
   addSelection({ document, selection }: vscode.TextEditor): void {
@@ -87,19 +91,34 @@ export class ContextPieces implements vscode.Disposable {
     this.add(nameOf(uri), `The picture ${pathOf(uri)}`, { wire: () => picture });
   }
 
+  /** From now on, pieces are added to this session. */
+  show(sessionId: string): void {
+    const waiting = this.shown === "" ? this.of("") : [];
+    this.pieces.delete("");
+    this.shown = sessionId;
+    this.become(sessionId, [...this.of(sessionId), ...waiting]);
+  }
+
   remove(id: string): void {
-    this.become(this.pieces.filter((piece) => piece.id !== id));
+    this.become(
+      this.shown,
+      this.of(this.shown).filter((piece) => piece.id !== id),
+    );
+  }
+
+  forget(sessionId: string): void {
+    this.become(sessionId, []);
   }
 
   /** Take all, for a prompt. Nothing is left until `putBack` is called, for a prompt that was not sent. */
-  take(): Taken {
-    const taken = this.pieces;
+  take(sessionId: string): Taken {
+    const taken = this.of(sessionId);
     const made = taken.map((piece) => ({ piece, context: piece.source.wire() }));
-    this.become([]);
+    this.become(sessionId, []);
     return {
       context: made.flatMap(({ context }) => context ?? []),
       gone: made.flatMap(({ piece, context }) => (context ? [] : [piece.label])),
-      putBack: () => this.become([...taken, ...this.pieces]),
+      putBack: () => this.become(sessionId, [...taken, ...this.of(sessionId)]),
     };
   }
 
@@ -108,12 +127,19 @@ export class ContextPieces implements vscode.Disposable {
   }
 
   private add(label: string, description: string, source: Source): void {
-    this.become([...this.pieces, { id: String(++this.last), label, description, source }]);
+    const piece = { id: String(++this.last), label, description, source };
+    this.become(this.shown, [...this.of(this.shown), piece]);
   }
 
-  private become(pieces: readonly Piece[]): void {
-    this.pieces = pieces;
-    this.changed.fire(this.chips);
+  private of(sessionId: string): readonly Piece[] {
+    return this.pieces.get(sessionId) ?? [];
+  }
+
+  private become(sessionId: string, pieces: readonly Piece[]): void {
+    this.pieces.set(sessionId, pieces);
+    if (sessionId === this.shown) {
+      this.changed.fire(this.chips);
+    }
   }
 }
 

@@ -23,7 +23,7 @@ export class Conversation {
   /** Patches with the hunks that are not decided on, the oldest first. */
   patches: readonly OpenPatch[] = [];
   usage: UsageGetResult | undefined;
-  /** Turns that have ended here and were not undone, the latest last. */
+  /** Turns that have ended and were not undone, the latest last. */
   finished: readonly string[] = [];
   /** Turns that were undone, the latest last. */
   undone: readonly string[] = [];
@@ -35,7 +35,7 @@ export class Conversation {
   constructor(public session: Session) {}
 
   get title(): string {
-    return this.session.title || "New conversation";
+    return titleOf(this.session);
   }
 
   get isBusy(): boolean {
@@ -48,6 +48,8 @@ export class Conversation {
     this.seq = snapshot.seq;
     this.turnId = snapshot.turnId;
     this.isOurs = snapshot.turnId !== undefined;
+    const turns = new Set(snapshot.items.flatMap((item) => item.turnId ?? []));
+    this.finished = [...turns].filter((each) => each !== snapshot.turnId && !this.undone.includes(each));
     this.permissions = snapshot.openPermissions;
     // A patch whose tool call still runs has not been applied: the call waits for the review.
     const running = new Set(
@@ -133,4 +135,8 @@ export class Conversation {
         break;
     }
   }
+}
+
+export function titleOf({ title }: Session): string {
+  return title || "New conversation";
 }

@@ -14,7 +14,7 @@ import { reviewCommands } from "./review/commands";
 import { Marks } from "./review/marks";
 import { Review } from "./review/review";
 import { attempt } from "./say";
-import { tellFailures } from "./server/failing";
+import { offerRestart, tellFailures } from "./server/failing";
 import { Server } from "./server/server";
 import type { FromView, ToView } from "./shared/messages";
 import { Status } from "./status";
@@ -43,7 +43,7 @@ export function activate(context: vscode.ExtensionContext): Port {
   const oneShots = new OneShots(server, conversations, chat, showChat);
   const all = {
     ...commands({ server, conversations, chat, pieces, oneShots, permissions, showChat }),
-    ...reviewCommands(review),
+    ...reviewCommands(review, chat),
   };
   running = server;
   context.subscriptions.push(
@@ -51,17 +51,20 @@ export function activate(context: vscode.ExtensionContext): Port {
     conversations,
     pieces,
     chat,
+    messages,
     permissions,
     new Marks(review, conversations),
     new Status(server, conversations, chat, permissions, review),
-    tellFailures(server),
+    tellFailures(server, view),
+    conversations.onChanged(() => void drafts.rememberReview(review.hunks.length > 0)),
     chat.onPost((message) => view.post(message)),
     view.onSaid((message) => void messages.receive(message)),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => void attempt(() => chat.ensure())),
+    // Why there is no server is told by its state.
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void chat.ensure().catch(() => undefined)),
     vscode.workspace.onDidChangeConfiguration((event) => {
       const isConcerned = event.affectsConfiguration("marvin.command") || event.affectsConfiguration("marvin.env");
       if (isConcerned && server.state.state !== "stopped") {
-        void server.restart().catch(() => undefined);
+        void attempt(() => offerRestart(server));
       }
     }),
     vscode.window.registerWebviewViewProvider(ChatView.id, view),
@@ -69,8 +72,8 @@ export function activate(context: vscode.ExtensionContext): Port {
       vscode.commands.registerCommand(id, (...args: never[]) => attempt(() => command(...args))),
     ),
   );
-  if (drafts.lastSession !== undefined && vscode.workspace.isTrusted) {
-    // What waits for a review is marked in the files, whether the chat is open or not.
+  if (drafts.hasReview && vscode.workspace.isTrusted) {
+    // It is marked in the files, whether the chat is open or not; nothing else starts the server by itself.
     void chat.ensure().catch(() => undefined);
   }
   return { receive: (message) => messages.receive(message), onDidPost: chat.onPost };

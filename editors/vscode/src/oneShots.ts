@@ -9,7 +9,7 @@ import type { Conversations } from "./conversations";
 import { folderOf } from "./folders";
 import { outcome } from "./outcome";
 import type { Diagnostic, OneShotParams, Range } from "./protocol";
-import { attempt } from "./say";
+import { attempt, during, inform } from "./say";
 import type { Server } from "./server/server";
 
 type Action = OneShotParams["action"];
@@ -106,12 +106,11 @@ export class OneShots {
 
   /** Show that it runs, with a way to cancel it, and what came of it. */
   private async follow(conversation: Conversation, title: string, start: () => Promise<unknown>): Promise<void> {
-    const options = { location: vscode.ProgressLocation.Notification, title: `Marvin: ${title}`, cancellable: true };
-    const text = await vscode.window.withProgress(options, (progress, token) => {
+    const text = await during(`Marvin: ${title}`, (tell, token) => {
       const sessionId = conversation.session.id;
       const waiting = this.conversations.onChanged((changed) => {
         const isProposed = changed === conversation && changed.patches.some((open) => open.isProposed);
-        progress.report({ message: isProposed ? "waits for your review" : "" });
+        tell(isProposed ? "waits for your review" : "");
       });
       token.onCancellationRequested(() => attempt(() => this.server.request("marvin/turn/cancel", { sessionId })));
       return outcome(this.server, this.conversations, conversation, start)
@@ -131,9 +130,7 @@ export class OneShots {
   /** Say what came of it, in a line, with the way to it. */
   private async tell(conversation: Conversation, line: string): Promise<void> {
     const actions = conversation.patches.length > 0 ? [REVIEW, SHOW] : [SHOW];
-    // What looks like a link would become one.
-    const text = `Marvin: ${line.replaceAll("](", "] (")}`;
-    const chosen = await vscode.window.showInformationMessage(text, ...actions);
+    const chosen = await inform(`Marvin: ${line}`, ...actions);
     if (chosen === REVIEW) {
       await vscode.commands.executeCommand("marvin.nextHunk");
     } else if (chosen === SHOW) {

@@ -4,7 +4,8 @@ import type { Chat } from "./chat/chat";
 import type { Conversation } from "./conversation";
 import type { Conversations } from "./conversations";
 import type { Permission, PermissionAnswerParams } from "./protocol";
-import { attempt } from "./say";
+import { isExact, plain } from "./plain";
+import { ask, attempt, inform, warn } from "./say";
 import type { Server } from "./server/server";
 
 type Decision = PermissionAnswerParams["decision"];
@@ -15,10 +16,12 @@ const LABELS: Partial<Record<Decision, string>> = {
   deny: "Deny",
 };
 const SHOW = "Show";
-/** A notification shows one line of at most 1000 characters, and turns what looks like a link into one. */
+const NONE = "No question waits for an answer.";
+/** What a notification and a box show without hiding a part, in characters; a box has so many lines, too. */
 const NOTIFIABLE = 300;
-const ODD = /[\p{C}\u2028\u2029]|\]\(/u;
-const MODAL = 2000;
+const BOXED = 600;
+const MOST_LINES = 12;
+const LONGEST_TITLE = 40;
 
 export interface Question {
   conversation: Conversation;
@@ -52,24 +55,30 @@ export class Permissions implements vscode.Disposable {
     );
   }
 
-  /** Ask the person about the oldest open question in a box that shows all of it. */
+  /** Ask the person in a box that shows all of a question: the oldest of the shown session, else of any. */
   async ask(): Promise<void> {
-    const question = this.oldest();
+    const question = this.shown() ?? this.open[0];
+    if (!question) {
+      throw new Error(NONE);
+    }
     const { permission } = question;
-    const detail = whole(permission);
-    if (detail.length > MODAL || !permission.isWhole || /[\p{C}\u2028\u2029]/u.test(detail.replaceAll("\n", ""))) {
+    const lines = whole(permission).split("\n");
+    const isSmall = lines.length <= MOST_LINES && lines.join("\n").length <= BOXED;
+    if (!isSmall || !permission.isWhole || !lines.every(isExact)) {
       await this.show(question);
       return;
     }
     // The first is what Enter presses.
     const offered = labels(permission).reverse();
-    const chosen = await vscode.window.showWarningMessage(heading(permission), { modal: true, detail }, ...offered);
-    await this.answer(permission, chosen);
+    await this.answer(permission, await ask(heading(question), lines, ...offered));
   }
 
-  /** Say no to the oldest open question. */
+  /** Say no to the oldest question of the shown session, else to the one that the person chooses. */
   async deny(): Promise<void> {
-    await this.answer(this.oldest().permission, LABELS.deny);
+    const question = this.shown() ?? (await this.chosen());
+    if (question) {
+      await this.answer(question.permission, LABELS.deny);
+    }
   }
 
   /** Show a question where it can be read whole. */
@@ -82,12 +91,20 @@ export class Permissions implements vscode.Disposable {
     this.subscriptions.forEach((each) => each.dispose());
   }
 
-  private oldest(): Question {
-    const question = this.open[0];
-    if (!question) {
-      throw new Error("No question waits for an answer.");
+  private shown(): Question | undefined {
+    return this.open.find(({ conversation }) => this.chat.isShown(conversation));
+  }
+
+  private async chosen(): Promise<Question | undefined> {
+    if (this.open.length === 0) {
+      throw new Error(NONE);
     }
-    return question;
+    const items = this.open.map((question) => ({
+      label: plain(subject(question.permission)),
+      description: plain(question.conversation.title),
+      question,
+    }));
+    return (await vscode.window.showQuickPick(items, { title: "Marvin: Deny", placeHolder: "Which?" }))?.question;
   }
 
   private async refresh(): Promise<void> {
@@ -111,15 +128,11 @@ export class Permissions implements vscode.Disposable {
 
   private async notify(question: Question): Promise<void> {
     const { permission } = question;
-    const text = oneLine(permission);
+    const text = oneLine(question);
     const chosen =
       text === undefined
-        ? await vscode.window.showWarningMessage(
-            `Marvin asks: ${heading(permission)} It cannot be shown whole here.`,
-            SHOW,
-            LABELS.deny!,
-          )
-        : await vscode.window.showWarningMessage(text, ...labels(permission), SHOW);
+        ? await warn(`Marvin asks: ${heading(question)} It cannot be shown whole here.`, SHOW, LABELS.deny!)
+        : await warn(text, ...labels(permission), SHOW);
     this.pending.delete(permission.id);
     if (chosen === SHOW) {
       await this.show(question);
@@ -139,7 +152,7 @@ export class Permissions implements vscode.Disposable {
       decision,
     });
     if (!accepted) {
-      void vscode.window.showInformationMessage("Marvin: that question was answered before.");
+      void inform("Marvin: that question was answered before.");
     }
   }
 }
@@ -148,28 +161,33 @@ function labels({ options }: Permission): string[] {
   return options.flatMap((option) => LABELS[option] ?? []);
 }
 
-function heading({ kind }: Permission): string {
-  switch (kind) {
-    case "command":
-      return "May this command run?";
-    case "edit":
-      return "May this be changed?";
-    case "network":
-      return "May this be fetched?";
-    case "trust":
-      return "May this be trusted?";
-    case "outsidePath":
-    case "protectedPath":
-      return "May this file be used?";
-  }
+const HEADINGS: Record<Permission["kind"], string> = {
+  command: "May this command run",
+  edit: "May this be changed",
+  network: "May this be fetched",
+  trust: "May this be trusted",
+  outsidePath: "May this file be used",
+  protectedPath: "May this file be used",
+};
+
+function heading({ conversation, permission }: Question): string {
+  const title = [...conversation.title];
+  const name = title.length > LONGEST_TITLE ? `${title.slice(0, LONGEST_TITLE).join("")}…` : title.join("");
+  return `${HEADINGS[permission.kind]} (session “${name}”)?`;
+}
+
+/** What a yes is about, in the words that a person knows it by. */
+function subject({ title, command }: Permission): string {
+  return command ? (command.revealed ?? command.display) : title;
 }
 
 /** All that a yes covers, in lines. */
-function whole({ title, reason, decidedBy, command, diff }: Permission): string {
+function whole(permission: Permission): string {
+  const { reason, decidedBy, command, diff } = permission;
   const environment = Object.entries(command?.envChanges ?? {}).map(([name, value]) => `${name}=${value}`);
   const scripts = command?.scripts.map(({ path, text }) => `It runs ${path}:\n${text}`) ?? [];
   return [
-    command ? (command.revealed ?? command.display) : title,
+    subject(permission),
     ...(command ? [`in ${command.cwd}, by ${command.shell}`, command.sandbox && `sandbox: ${command.sandbox}`] : []),
     environment.length > 0 && `with ${environment.join(" ")}`,
     ...scripts,
@@ -182,10 +200,11 @@ function whole({ title, reason, decidedBy, command, diff }: Permission): string 
 }
 
 /** What a notification can show exactly, in one line; undefined where it cannot. */
-function oneLine(permission: Permission): string | undefined {
-  const { title, decidedBy, command, diff, isWhole } = permission;
+function oneLine(question: Question): string | undefined {
+  const { permission } = question;
+  const { decidedBy, command, diff, isWhole } = permission;
   const isPlain = isWhole && !diff && !command?.scripts.length && Object.keys(command?.envChanges ?? {}).length === 0;
-  const what = command ? (command.revealed ?? command.display) : title;
-  const text = `Marvin asks: ${heading(permission)} ${what}${command ? ` (in ${command.cwd})` : ""}. Rule: ${decidedBy}`;
-  return isPlain && what.length <= NOTIFIABLE && !ODD.test(text) ? text : undefined;
+  const place = command ? ` (in ${command.cwd})` : "";
+  const text = `Marvin asks: ${plain(heading(question))} ${subject(permission)}${place}. Rule: ${decidedBy}`;
+  return isPlain && text.length <= NOTIFIABLE && isExact(text) ? text : undefined;
 }

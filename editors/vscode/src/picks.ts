@@ -1,8 +1,9 @@
 /** Lists to choose from: sessions, models, modes, what Marvin can do. */
 import * as vscode from "vscode";
 import type { Chat } from "./chat/chat";
-import type { Conversation } from "./conversation";
+import { titleOf, type Conversation } from "./conversation";
 import type { Session } from "./protocol";
+import { inform } from "./say";
 import type { Server } from "./server/server";
 import { usageOf } from "./status";
 
@@ -12,7 +13,7 @@ export async function pickSession(chat: Chat, show: () => Promise<void>): Promis
   const pick = vscode.window.createQuickPick<vscode.QuickPickItem & { session: Session }>();
   const found = (list: readonly Session[]) => {
     pick.items = list.map((session) => ({
-      label: session.title || "New conversation",
+      label: titleOf(session),
       description: new Date(session.updatedAt).toLocaleString(),
       detail: session.busy ? "a turn runs" : "",
       alwaysShow: true,
@@ -91,14 +92,14 @@ export function showUsage({ title, usage, session }: Conversation): void {
   const count = (tokens: number) => tokens.toLocaleString("en");
   const tokens = `${count(input)} tokens read (${count(cacheRead)} of them cached), ${count(output)} written`;
   const text = `${title}: ${tokens}; ${usage ? usageOf(usage) : "nothing used yet"}; model ${session.model}.`;
-  void vscode.window.showInformationMessage(`Marvin: ${text}`);
+  void inform(`Marvin: ${text}`);
 }
 
 /** What runs beside turns. */
 export async function showJobs(server: Server): Promise<void> {
   const { jobs } = await server.request("marvin/job/list", {});
   if (jobs.length === 0) {
-    void vscode.window.showInformationMessage("Marvin: nothing runs beside the conversations.");
+    void inform("Marvin: nothing runs beside the conversations.");
     return;
   }
   const items = jobs.map(({ id: jobId, title, state, kind }) => ({

@@ -185,11 +185,13 @@ export interface Message {
   usage?: Usage;
 }
 /**
- * What a person or a model wrote.
+ * What a person or a model wrote. With a `label`, a few words, it is what an editor has added to a prompt, from the document `uri` where it is from one.
  */
 export interface Text {
   type: "text";
   text: string;
+  label?: string;
+  uri?: string;
 }
 /**
  * A model's visible reasoning; kept apart from its answer.
@@ -378,6 +380,7 @@ export interface MessageItem {
   id: string;
   createdAt: string;
   parentId?: string;
+  turnId?: string;
   message: Message;
 }
 /**
@@ -663,6 +666,7 @@ export interface ToolCallItem {
   id: string;
   createdAt: string;
   parentId?: string;
+  turnId?: string;
   name: string;
   input: unknown;
   status: "cancelled" | "denied" | "error" | "ok" | "running";
@@ -847,7 +851,7 @@ export interface TurnFinished {
   error?: Failure;
 }
 /**
- * A prompt. The same `clientTurnId` starts one turn only, however often it is sent.
+ * A prompt. The same `clientTurnId` starts one turn only, however often it is sent, and to whichever server.
  */
 export interface TurnStartParams {
   sessionId: string;
@@ -859,11 +863,11 @@ export interface TurnStartParams {
   whenBusy?: "queue" | "reject" | "steer";
 }
 /**
- * `turnId` is the running turn's where the prompt was `steered` into it.
+ * `turnId` is the running turn's where the prompt was `steered` into it. It is `finished` where an earlier run of the server has got the same `clientTurnId`: nothing is started.
  */
 export interface TurnStartResult {
   turnId: string;
-  state: "queued" | "running" | "steered";
+  state: "finished" | "queued" | "running" | "steered";
 }
 export interface UsageGetParams {
   sessionId: string;

@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import type { Conversations } from "./conversations";
 import { outcome } from "./outcome";
+import { attempt } from "./say";
 import type { Server } from "./server/server";
 
 /** The part of the built-in Git extension's interface, version 1, that is used here. */
@@ -15,7 +16,13 @@ interface GitExtension {
   getAPI(version: 1): { readonly repositories: readonly Repository[] };
 }
 
-/** `chosen` is the source control whose button was pressed. What the person has written stays, below the message. */
+/** What stops the message that is being written for a repository, by its place. */
+const running = new Map<string, AbortController>();
+
+/**
+ * `chosen` is the source control whose button was pressed; pressed once more meanwhile, it stops the writing. What the
+ * person has written stays, below the message.
+ */
 export async function writeCommitMessage(
   server: Server,
   conversations: Conversations,
@@ -25,19 +32,47 @@ export async function writeCommitMessage(
   if (!repository) {
     return;
   }
+  const uri = repository.rootUri.toString();
+  const writing = running.get(uri);
+  if (writing) {
+    writing.abort();
+    return;
+  }
+  const abort = new AbortController();
+  running.set(uri, abort);
   const options = { location: vscode.ProgressLocation.SourceControl, title: "Marvin: commit message" };
-  await vscode.window.withProgress(options, async () => {
-    const cwd = repository.rootUri.fsPath;
-    const conversation = await conversations.begin({ cwd, title: "Commit message", ephemeral: true });
-    const message = await outcome(server, conversations, conversation, async () =>
-      server.request("marvin/oneShot", {
-        sessionId: conversation.session.id,
-        action: "commitMessage",
-        uri: repository.rootUri.toString(),
-      }),
+  try {
+    const message = await vscode.window.withProgress(options, () =>
+      ask(server, conversations, repository, abort.signal),
     );
     const written = repository.inputBox.value.trim();
     repository.inputBox.value = written ? `${message}\n\n${written}` : message;
+  } catch (error) {
+    if (!abort.signal.aborted) {
+      throw error;
+    }
+  } finally {
+    running.delete(uri);
+  }
+}
+
+/** The message; it is asked for in a session of its own, whose turn ends when it is aborted. */
+async function ask(
+  server: Server,
+  conversations: Conversations,
+  { rootUri }: Repository,
+  signal: AbortSignal,
+): Promise<string> {
+  const conversation = await conversations.begin({ cwd: rootUri.fsPath, title: "Commit message", ephemeral: true });
+  const sessionId = conversation.session.id;
+  return outcome(server, conversations, conversation, async () => {
+    signal.throwIfAborted();
+    await server.request("marvin/oneShot", { sessionId, action: "commitMessage", uri: rootUri.toString() });
+    const cancel = () => void attempt(() => server.request("marvin/turn/cancel", { sessionId }));
+    signal.addEventListener("abort", cancel);
+    if (signal.aborted) {
+      cancel();
+    }
   });
 }
 

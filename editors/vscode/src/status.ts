@@ -27,6 +27,11 @@ export class Status implements vscode.Disposable {
       conversations.onChanged(() => this.refresh()),
       chat.onShown(() => this.refresh()),
       server.onState(() => this.refresh()),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => {
+        if (review.isWaitingIn(document.uri)) {
+          this.refresh();
+        }
+      }),
       server.onTold((told) => {
         if (told.method === "marvin/status/changed") {
           this.warning = told.params.kind === "warning" ? told.params.message : "";
@@ -44,7 +49,7 @@ export class Status implements vscode.Disposable {
 
   private refresh(): void {
     const questions = this.permissions.open.length;
-    const hunks = this.review.hunks.length;
+    const hunks = this.review.waiting.length;
     const busy = this.conversations.all.filter(({ turnId }) => turnId !== undefined).length;
     const { state, message } = this.server.state;
     const parts = [
@@ -63,7 +68,7 @@ export class Status implements vscode.Disposable {
     const { current } = this.chat;
     this.item.tooltip = [message, this.warning, ...(current ? about(current) : [])].filter(Boolean).join("\n");
     void vscode.commands.executeCommand("setContext", "marvin.questions", questions);
-    void vscode.commands.executeCommand("setContext", "marvin.hunks", hunks);
+    void vscode.commands.executeCommand("setContext", "marvin.hunks", this.review.hunks.length);
     void vscode.commands.executeCommand("setContext", "marvin.busy", this.chat.current?.turnId !== undefined);
   }
 }

@@ -5,7 +5,9 @@ import { finish } from "./harness";
 export async function run(): Promise<void> {
   const extension = vscode.extensions.getExtension("marvin-assistant.marvin");
   if (!extension || extension.isActive) {
-    finish({ problem: extension ? "it is active already" : "it is not installed" });
+    finish({
+      problem: extension ? "it is active already" : "it is not installed",
+    });
     return;
   }
   const started = performance.now();

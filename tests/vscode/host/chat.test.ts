@@ -36,7 +36,11 @@ test("a command that is denied does not run", async () => {
   const view = await View.open();
   const turn = await view.say("Run touch denied");
   const { id } = await view.question();
-  await view.request("answer", { permissionId: id, decision: "deny", note: "not here" });
+  await view.request("answer", {
+    permissionId: id,
+    decision: "deny",
+    note: "not here",
+  });
   const events = await view.finished(turn);
   assert.ok(events.some((event) => event.type === "tool.finished" && event.status === "denied"));
   assert.ok(!existsSync(join(root, "denied")));
@@ -83,9 +87,57 @@ test("a prompt that is sent while a turn runs waits for its end", async () => {
   const view = await View.open();
   await view.fresh();
   const first = await view.say("Slowly please");
-  const params = { sessionId: view.sessionId, text: "And then", pictures: [], whenBusy: "queue" as const };
+  const params = {
+    sessionId: view.sessionId,
+    text: "And then",
+    pictures: [],
+    whenBusy: "queue" as const,
+  };
   const second = await view.request("send", params);
   assert.equal(second.state, "queued");
   await view.request("cancel", { sessionId: view.sessionId, turnId: first });
   assert.equal(spoken(await view.finished(second.turnId)), "You said: And then");
+});
+
+test("each session keeps what was typed, pasted and added for it", async () => {
+  const view = await View.open();
+  await view.fresh();
+  await view.hear("The first");
+  const first = view.sessionId;
+  const picture = { mimeType: "image/png", data: "AAAA", name: "shot.png" };
+  view.post({ type: "draft", sessionId: first, text: "half a tho", pictures: [picture] });
+  await view.request("addContext", { kind: "gitDiff" });
+  const chips = () => {
+    const last = view.told.findLast((message) => message.type === "chips");
+    return last?.chips.map(({ label }) => label);
+  };
+  const draft = () => view.told.findLast((message) => message.type === "loaded")?.draft;
+  assert.deepEqual(chips(), ["changes"]);
+  await view.request("new", {});
+  assert.notEqual(view.sessionId, first);
+  assert.deepEqual([draft(), chips()], [{ text: "", pictures: [] }, []]);
+  await view.request("open", { sessionId: first });
+  assert.deepEqual([draft(), chips()], [{ text: "half a tho", pictures: [picture] }, ["changes"]]);
+});
+
+test("a picture can be sent without a word", async () => {
+  const view = await View.open();
+  await view.fresh();
+  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+  const pictures = [{ mimeType: "image/png", data, name: "dot.png" }];
+  const params = { sessionId: view.sessionId, text: "", pictures, whenBusy: "queue" as const };
+  const { turnId } = await view.request("send", params);
+  const events = await view.finished(turnId);
+  assert.ok(JSON.stringify(events).includes(data));
+});
+
+test("text is inserted into the last editor that can be written in", async () => {
+  const view = await View.open();
+  const document = await vscode.workspace.openTextDocument(vscode.Uri.file(join(root, "shop", "basket.py")));
+  await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.One });
+  const other = await vscode.workspace.openTextDocument(vscode.Uri.parse("marvin-review:/basket.py"));
+  await vscode.window.showTextDocument(other, { viewColumn: vscode.ViewColumn.Two });
+  view.post({ type: "insertAtCursor", text: "# inserted" });
+  await until("the text", () => (document.getText().includes("# inserted") ? true : undefined));
+  await until("its editor", () => (vscode.window.activeTextEditor?.document === document ? true : undefined));
 });

@@ -33,9 +33,22 @@ test("what a file of another folder is asked for is done in that folder", async 
   await vscode.window.showTextDocument(document);
   await vscode.commands.executeCommand("marvin.explain");
   await view.until("a session there", () => (view.snapshot.session.cwd === towels.uri.fsPath ? true : undefined));
-  const found = await view.request("complete", { sessionId: view.sessionId, text: "@tow", cursor: 4 });
+  const found = await view.request("complete", {
+    sessionId: view.sessionId,
+    text: "@tow",
+    cursor: 4,
+  });
   assert.deepEqual(
     found.map((item) => item.label),
     ["towels.txt"],
   );
+});
+
+test("the sessions of both folders are listed, and of no other", async () => {
+  const folders = (await bothFolders()).map(({ uri }) => uri.fsPath);
+  const view = await View.open();
+  const { sessions } = await view.request("sessions", { query: "" });
+  assert.deepEqual(new Set(sessions.map(({ cwd }) => cwd)), new Set(folders));
+  const times = sessions.map(({ updatedAt }) => updatedAt);
+  assert.deepEqual(times, [...times].sort().reverse());
 });

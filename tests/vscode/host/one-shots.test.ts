@@ -29,7 +29,10 @@ test("Fix is a code action where something is wrong, and changes the open file",
     return ours.length ? ours : undefined;
   });
   assert.equal(fixes.length, 1, JSON.stringify(fixes));
-  const { command, arguments: parameters } = fixes[0]?.command ?? { command: "", arguments: [] };
+  const { command, arguments: parameters } = fixes[0]?.command ?? {
+    command: "",
+    arguments: [],
+  };
   await vscode.commands.executeCommand(command, ...((parameters ?? []) as unknown[]));
   await until("the fix", () => (document.getText() === text(OLD_DOC, NEW_LINE) ? true : undefined));
   found.dispose();
@@ -63,7 +66,11 @@ test("a commit message is put into the box of Source Control, and nothing is com
   writeFileSync(path, text(OLD_DOC, NEW_LINE));
   const git = await vscode.extensions.getExtension("vscode.git")?.activate();
   const repository = await until("the repository", (): Repository | undefined => git.getAPI(1).repositories[0]);
-  const commits = () => execFileSync("git", ["rev-list", "--count", "HEAD"], { cwd: root, encoding: "utf8" });
+  const commits = () =>
+    execFileSync("git", ["rev-list", "--count", "HEAD"], {
+      cwd: root,
+      encoding: "utf8",
+    });
   const before = commits();
   await vscode.commands.executeCommand("marvin.commitMessage");
   await until("the message", () => (repository.inputBox.value ? true : undefined));
@@ -71,10 +78,23 @@ test("a commit message is put into the box of Source Control, and nothing is com
   assert.equal(commits(), before);
 });
 
+test("pressed twice, the button for a commit message writes none", async () => {
+  await View.open();
+  const git = await vscode.extensions.getExtension("vscode.git")?.activate();
+  const repository: Repository = git.getAPI(1).repositories[0];
+  repository.inputBox.value = "mine";
+  const press = () => vscode.commands.executeCommand("marvin.commitMessage");
+  await Promise.all([press(), press()]);
+  assert.equal(repository.inputBox.value, "mine");
+});
+
 test("text that is in no file can be talked about", async () => {
   const view = await View.open();
   await view.fresh();
-  const untitled = await vscode.workspace.openTextDocument({ language: "python", content: "answer = 42\n" });
+  const untitled = await vscode.workspace.openTextDocument({
+    language: "python",
+    content: "answer = 42\n",
+  });
   await vscode.window.showTextDocument(untitled);
   await view.request("addContext", { kind: "buffer" });
   assert.match(spoken(await view.hear("Repeat this")), /answer = 42/);

@@ -67,7 +67,11 @@ test("in mode review a file is changed only by what is kept", async () => {
   const view = await View.open();
   const document = await open();
   await view.fresh();
-  await view.request("setOption", { sessionId: view.sessionId, name: "mode", value: "review" });
+  await view.request("setOption", {
+    sessionId: view.sessionId,
+    name: "mode",
+    value: "review",
+  });
   const turn = await view.say("Improve it");
   const proposed = await view.until("the proposal", () => view.events.find((event) => event.type === "patch.proposed"));
   assert.equal(document.getText(), text(OLD_DOC, OLD_LINE));
@@ -75,7 +79,11 @@ test("in mode review a file is changed only by what is kept", async () => {
   assert.ok(documentation && line);
   await press(document, /^(\$\([\w-]+\) )?Keep$/, /result -= price/);
   const reject = [{ hunkId: documentation.id, reason: "too long" }];
-  await view.request("resolve", { patchId: proposed.patch.id, accept: [], reject });
+  await view.request("resolve", {
+    patchId: proposed.patch.id,
+    accept: [],
+    reject,
+  });
   await view.finished(turn);
   await becomes(document, text(OLD_DOC, NEW_LINE));
 });
@@ -86,7 +94,10 @@ test("a turn is undone and done again as a whole", async () => {
   await view.fresh();
   const turnId = await view.say("Improve it");
   await view.finished(turnId);
-  const undone = await view.request("undo", { sessionId: view.sessionId, turnId });
+  const undone = await view.request("undo", {
+    sessionId: view.sessionId,
+    turnId,
+  });
   assert.deepEqual([undone.applied, undone.failed], [["shop/basket.py"], []]);
   await becomes(document, text(OLD_DOC, OLD_LINE));
   await view.request("redo", { sessionId: view.sessionId, turnId });

@@ -1,7 +1,10 @@
 /** The server's process: found, lost and started again. */
 import { strict as assert } from "node:assert";
-import { readFileSync } from "node:fs";
-import { test } from "./harness";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import { root } from "./basket";
+import { test, until } from "./harness";
 import { spoken, View } from "./view";
 
 export { run } from "./harness";
@@ -46,4 +49,35 @@ test("a person can start it anew", async () => {
   const before = serverProcess();
   await comesBack(view, () => view.post({ type: "restart" }));
   assert.notEqual(serverProcess(), before);
+});
+
+test("a prompt that a server got no further with is one turn of the next one", async () => {
+  const view = await View.open();
+  await view.fresh();
+  const killed = serverProcess();
+  process.kill(killed, "SIGSTOP");
+  const turn = view.say("Just once");
+  process.kill(killed, "SIGKILL");
+  assert.equal(spoken(await view.finished(await turn)), "You said: Just once");
+  await view.request("open", { sessionId: view.sessionId });
+  assert.equal(JSON.stringify(view.snapshot.items).split('"Just once"').length, 2);
+});
+
+test("a workspace's own settings name no program, whoever wrote them", async () => {
+  const view = await View.open();
+  const running = serverProcess();
+  const settings = { "marvin.command": ["/bin/sh", "-c", "touch ran"], "editor.rulers": [7] };
+  mkdirSync(join(root, ".vscode"), { recursive: true });
+  writeFileSync(join(root, ".vscode", "settings.json"), JSON.stringify(settings));
+  await until("the settings", () => {
+    const rulers = vscode.workspace.getConfiguration("editor").get<number[]>("rulers");
+    return rulers?.includes(7) ? true : undefined;
+  });
+  assert.equal(serverProcess(), running);
+  const session = view.sessionId;
+  const already = view.told.length;
+  view.post({ type: "restart" });
+  await view.until("the session", () => view.told.slice(already).find((message) => message.type === "loaded"));
+  assert.equal(view.sessionId, session);
+  assert.ok(!existsSync(join(root, "ran")));
 });

@@ -73,7 +73,12 @@ export class View {
 
   /** Sends a prompt; gives its turn's id. */
   async say(text: string): Promise<string> {
-    const params = { sessionId: this.sessionId, text, pictures: [], whenBusy: "queue" as const };
+    const params = {
+      sessionId: this.sessionId,
+      text,
+      pictures: [],
+      whenBusy: "queue" as const,
+    };
     return (await this.request("send", params)).turnId;
   }
 

@@ -22,18 +22,38 @@ const permission: Permission = {
   options: ["deny"],
   isWhole: true,
 };
-const hunk = (id: string): Hunk => ({ id, oldStart: 1, oldLines: [], newStart: 1, newLines: [] });
+const hunk = (id: string): Hunk => ({
+  id,
+  oldStart: 1,
+  oldLines: [],
+  newStart: 1,
+  newLines: [],
+});
 const patch: Patch = {
   id: "p",
   title: "",
-  edits: [{ kind: "update", path: "a", uri: "file:///a", hunks: [hunk("1"), hunk("2")] }],
+  edits: [
+    {
+      kind: "update",
+      path: "a",
+      uri: "file:///a",
+      hunks: [hunk("1"), hunk("2")],
+    },
+  ],
 };
 const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 function told(...events: Event[]): Conversation {
   const conversation = new Conversation(session);
   events.forEach((event, index) =>
-    assert.ok(conversation.take({ sessionId: "s", turnId: "t", seq: index + 1, events: [event] })),
+    assert.ok(
+      conversation.take({
+        sessionId: "s",
+        turnId: "t",
+        seq: index + 1,
+        events: [event],
+      }),
+    ),
   );
   return conversation;
 }
@@ -42,13 +62,23 @@ test("a gap is noticed, and what is known already changes nothing", () => {
   const conversation = told({ type: "permission.requested", permission });
   assert.ok(!conversation.take({ sessionId: "s", turnId: "t", seq: 3, events: [] }));
   assert.ok(
-    conversation.take({ sessionId: "s", turnId: "t", seq: 1, events: [{ type: "permission.requested", permission }] }),
+    conversation.take({
+      sessionId: "s",
+      turnId: "t",
+      seq: 1,
+      events: [{ type: "permission.requested", permission }],
+    }),
   );
   assert.deepEqual(conversation.permissions, [permission]);
 });
 
 test("a question is open until it is settled, or the server has ended", () => {
-  const settled = { type: "permission.resolved", permissionId: "q", decision: "deny", by: "editor" } as const;
+  const settled = {
+    type: "permission.resolved",
+    permissionId: "q",
+    decision: "deny",
+    by: "editor",
+  } as const;
   assert.deepEqual(told({ type: "permission.requested", permission }, settled).permissions, []);
   const lost = told({ type: "permission.requested", permission });
   lost.lose();
@@ -70,7 +100,13 @@ test("a proposed patch that is applied is one patch", () => {
 
 test("the turn that ended last is the one that can be undone", () => {
   const conversation = told(
-    { type: "turn.started", turnId: "t", sessionId: "s", provider: "", model: "" },
+    {
+      type: "turn.started",
+      turnId: "t",
+      sessionId: "s",
+      provider: "",
+      model: "",
+    },
     { type: "turn.finished", turnId: "t", stopReason: "completed", usage },
   );
   assert.deepEqual([conversation.turnId, conversation.finished], [undefined, ["t"]]);

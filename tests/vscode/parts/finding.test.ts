@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { install } from "../../../editors/vscode/src/server/install";
 import { locate, programs } from "../../../editors/vscode/src/server/locate";
@@ -19,16 +19,35 @@ function folder(says: string, at = join(root, String(++made))): string {
   return at;
 }
 
-const places = (path: string) => ({ environ: { PATH: path }, own: join(root, "own"), folders: [] });
+const { signal } = new AbortController();
+const places = (path: string) => ({
+  environ: { PATH: path },
+  own: join(root, "own"),
+  folders: [],
+  signal,
+});
 
 test("another product's program of the same name is passed over, and named", async () => {
   const [other, ours] = [folder("usage: marvin say"), folder("usage: marvin lsp [-h]")];
   const found = await locate(places(`${other}:${ours}`));
-  assert.deepEqual(found, { path: join(ours, "marvin"), others: [join(other, "marvin")] });
+  assert.deepEqual(found, {
+    path: join(ours, "marvin"),
+    others: [join(other, "marvin")],
+  });
 });
 
 test("a program that is in no place is not found", async () => {
   assert.deepEqual(await locate(places(join(root, "nowhere"))), { others: [] });
+});
+
+test("a search that is stopped ends at once, whatever a program does", async () => {
+  const path = join(folder(""), "marvin");
+  writeFileSync(path, "#!/bin/sh\nexec /bin/sleep 600\n");
+  const stopped = locate({
+    ...places(dirname(path)),
+    signal: AbortSignal.timeout(500),
+  });
+  await assert.rejects(stopped, { name: "TimeoutError" });
 });
 
 test("a workspace's environment counts only where it is given", async () => {

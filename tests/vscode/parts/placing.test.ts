@@ -22,7 +22,10 @@ test("of lines that are there several times, the nearest are meant", () => {
 });
 
 test("a proposed hunk is where its old lines are", () => {
-  assert.deepEqual(placeOf(hunk({}), true, ["a", "old", "new"]), { first: 1, count: 1 });
+  assert.deepEqual(placeOf(hunk({}), true, ["a", "old", "new"]), {
+    first: 1,
+    count: 1,
+  });
 });
 
 test("line ends of any kind count as the same", () => {
@@ -35,8 +38,18 @@ test("removed lines are put back where they were, also at the end", () => {
 });
 
 test("the other side has all made hunks undone and all proposed ones made", () => {
-  const made = hunk({ id: "1", newStart: 1, newLines: ["one\n", "two\n"], oldLines: ["one and two\n"] });
-  const proposed = hunk({ id: "2", oldStart: 4, oldLines: ["four\n"], newLines: [] });
+  const made = hunk({
+    id: "1",
+    newStart: 1,
+    newLines: ["one\n", "two\n"],
+    oldLines: ["one and two\n"],
+  });
+  const proposed = hunk({
+    id: "2",
+    oldStart: 4,
+    oldLines: ["four\n"],
+    newLines: [],
+  });
   const hunks = [
     { hunk: made, isProposed: false },
     { hunk: proposed, isProposed: true },

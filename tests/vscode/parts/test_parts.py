@@ -17,10 +17,11 @@ def test_the_part_does_what_its_tests_say(part: str, tmp_path: Path) -> None:
     bundle = tmp_path / f"{part}.mjs"
     options = ("--bundle", "--platform=node", "--format=esm", "--log-level=warning", f"--outfile={bundle}")
     esbuild = code_server.EXTENSION / "node_modules" / ".bin" / "esbuild"
-    subprocess.run((esbuild, *options, HERE / part), check=True, timeout=60)
+    modules = {"NODE_PATH": str(code_server.EXTENSION / "node_modules")}
+    subprocess.run((esbuild, *options, HERE / part), env={**os.environ, **modules}, check=True, timeout=60)
     done = subprocess.run(
         ("node", "--test", "--test-reporter=spec", bundle),
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(tmp_path), "SOURCE": str(code_server.EXTENSION / "src")},
         capture_output=True,
         text=True,
         timeout=180,

@@ -46,7 +46,7 @@ def snapshot(**parts: Any) -> Message:
         "pendingPatches": [],
         "drafts": [],
     }
-    return {"type": "loaded", "snapshot": {**empty, **parts}, "draft": ""}
+    return {"type": "loaded", "snapshot": {**empty, **parts}, "draft": {"text": "", "pictures": []}}
 
 
 def recorded(name: str) -> list[Message]:

@@ -91,7 +91,13 @@ async def test_paths_open_files_and_code_is_copied_and_inserted_exactly(view: Vi
 async def test_a_streamed_text_looks_as_the_whole_text_does(view: View, browser: BrowserContext) -> None:
     items = "".join(f"- item {at} with `code`\n  - nested\n" for at in range(300))
     code = "".join(f"value_{at} = '{at}'\n" for at in range(900))
-    text = f"# Title\n\nSome *words*\non two lines.\n\n{items}\n1. one\n2. two\n\n```python\n{code}```\n\nThe end."
+    table = "|a|b|\n|-|-|\n" + "".join(f"|{at}|*cell*|\n" for at in range(900))
+    quote = "".join(f"> Quoted line {at}\n" for at in range(400))
+    lines = "".join(f"Line {at} of a paragraph\n" for at in range(400))
+    text = (
+        f"# Title\n\nSome *words*\non two lines.\n\n{items}\n1. one\n2. two\n\n```python\n{code}```\n\n"
+        f"{table}\n{quote}\n{lines}\nThe end."
+    )
     await view.events(1, STARTED)
     for seq, at in enumerate(range(0, len(text), 997), 2):
         await view.events(seq, {"type": "message.delta", "messageId": "a", "text": text[at : at + 997]})
@@ -107,6 +113,12 @@ async def test_a_streamed_text_looks_as_the_whole_text_does(view: View, browser:
         await expect(whole.get_by_text("The end.")).to_be_visible()
         assert (await shown.inner_text()).split() == (await whole.inner_text()).split()
         assert await shown.locator("pre").text_content() == await whole.locator("pre").text_content() == code
+        for page in (shown, whole):
+            assert await page.locator("td").all_text_contents() == [
+                cell for at in range(900) for cell in (f"{at}", "cell")
+            ]
+            assert await page.locator("th:visible").all_text_contents() == ["a", "b"]
+            assert "|" not in await page.inner_text()
 
 
 async def test_what_was_typed_comes_back_when_it_could_not_be_sent(view: View) -> None:
@@ -284,13 +296,16 @@ async def test_a_turn_is_undone_and_done_again(view: View) -> None:
         1,
         STARTED,
         {"type": "tool.started", **call, "title": "apply_patch", "kind": "edit", "input": {}, "locations": []},
+        {"type": "patch.applied", "patch": PATCH},
         {"type": "tool.finished", **call, "status": "ok", "durationMs": 1, "output": "", "details": {}},
         {"type": "turn.finished", "turnId": "t", "stopReason": "completed", "usage": usage},
     )
     await page.get_by_role("button", name="Undo this turn").click()
+    await view.tell({"type": "undone", "sessionId": "s", "turnIds": ["t"]})
     await expect(page.get_by_text("Undone: shop.py")).to_be_visible()
     await expect(page.get_by_text("a.py was left alone: changed since")).to_be_visible()
     await page.get_by_role("button", name="Redo").click()
+    await view.tell({"type": "undone", "sessionId": "s", "turnIds": []})
     await expect(page.get_by_text("Done again: shop.py")).to_be_visible()
     assert await view.posted("undo") == [{"sessionId": "s", "turnId": "t"}]
 
@@ -375,10 +390,26 @@ async def test_a_pasted_picture_goes_along_and_a_large_one_is_refused_in_words(v
     await page.evaluate(paste, 10_000_001)
     await expect(page.get_by_role("alert")).to_contain_text("a picture can have up to 10.0 MB")
     await view.answer("send", {"turnId": "t", "state": "running"})
-    await page.get_by_role("textbox", name="Message to Marvin").fill("What is this?")
     await page.get_by_role("button", name="Send").click()
     (sent,) = await view.until_posted("send")
-    assert sent["pictures"] == [{"mimeType": "image/png", "data": "AAAA", "name": "shot.png"}]
+    picture = {"mimeType": "image/png", "data": "AAAA", "name": "shot.png"}
+    assert (sent["text"], sent["pictures"]) == ("", [picture])
+
+
+async def test_each_session_keeps_its_own_words_and_pictures(view: View) -> None:
+    page = view.page
+    picture = {"mimeType": "image/png", "data": "AAAA", "name": "shot.png"}
+    other = {**SESSION, "id": "z"}
+    shown = page.get_by_role("img", name="shot.png")
+    box = page.get_by_role("textbox", name="Message to Marvin")
+    await view.tell({**snapshot(session=other), "draft": {"text": "of the other", "pictures": [picture]}})
+    await expect(box).to_have_value("of the other")
+    await expect(shown).to_be_attached()
+    await box.fill("of the other, changed")
+    await view.tell(snapshot())
+    await expect(box).to_have_value("")
+    await expect(shown).to_have_count(0)
+    assert await view.posted("draft") == [{"type": "draft", "sessionId": "z", "text": "of the other, changed"}]
 
 
 async def test_a_gap_in_the_events_loads_the_session_again(view: View) -> None:

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Permission, Session, SessionLoadResult, TurnEventsParams } from "../../../editors/vscode/src/protocol";
-import { endsOf, type Kept, received, begin } from "../../../editors/vscode/src/view/state";
+import { begin, EMPTY, endsOf, type Kept, received, type State } from "../../../editors/vscode/src/view/state";
 import { loaded, told, type Transcript, withOlder } from "../../../editors/vscode/src/view/transcript";
 
 const session: Session = {
@@ -83,7 +83,12 @@ test("a chat shows the prompt without its context, the thought, the answer and t
     ],
   );
   const [prompt] = items;
-  assert.ok(prompt?.kind === "prompt" && prompt.context.startsWith("[From the editor."));
+  assert.ok(prompt?.kind === "prompt");
+  assert.deepEqual(
+    prompt.context.map(({ label }) => label),
+    ["All of shop.py"],
+  );
+  assert.match(prompt.context[0]?.text ?? "", /^All of shop\.py:\n```\ndef total/);
 });
 
 test("a tool call says how its question was settled, and how it ended", () => {
@@ -296,7 +301,15 @@ test("the ends of turns outlive a reload of the session, and of the page", () =>
   const before = tell(loaded(empty), started, { type: "message.finished", message: prompt }, finished);
   const snapshot = {
     ...empty,
-    items: [{ kind: "message" as const, id: "u", createdAt: "", message: prompt }],
+    items: [
+      {
+        kind: "message" as const,
+        id: "u",
+        createdAt: "",
+        turnId: "t",
+        message: prompt,
+      },
+    ],
   };
   const kept: Kept = {
     sessionId: "s",
@@ -304,27 +317,141 @@ test("the ends of turns outlive a reload of the session, and of the page", () =>
     whenBusy: "steer",
     ends: endsOf(before),
   };
-  const state = received(begin(kept), { type: "loaded", snapshot, draft: "" }, kept);
+  const state = received(begin(kept), { type: "loaded", snapshot, draft: EMPTY }, kept);
   assert.deepEqual(
     state.transcript?.items.map((item) => item.kind),
     ["prompt", "end"],
   );
   assert.equal(state.draft.text, "typed");
   assert.equal(state.whenBusy, "steer");
-  const again = received(state, { type: "loaded", snapshot, draft: "" });
+  const again = received(state, { type: "loaded", snapshot, draft: EMPTY });
   assert.deepEqual(again.transcript?.items, state.transcript?.items);
 });
 
+test("each stored turn that is over can be undone where a tool may have changed files", () => {
+  const message = (id: string, turnId: string) => ({
+    kind: "message" as const,
+    id,
+    turnId,
+    createdAt: "",
+    message: {
+      role: "user" as const,
+      id,
+      parts: [{ type: "text" as const, text: id }],
+    },
+  });
+  const call = {
+    kind: "toolCall" as const,
+    id: "c",
+    turnId: "1",
+    createdAt: "",
+    name: "run",
+    input: {},
+  };
+  const page = [message("b", "1"), message("d", "2"), message("e", "3")];
+  const now = loaded({ ...empty, turnId: "3", items: page, cursor: "b" });
+  const shown = ({ items }: Transcript) =>
+    items.map((item) => (item.kind === "end" ? [item.id, item.hasChanges] : item.id));
+  assert.deepEqual(shown(now), ["b", ["1", false], "d", ["2", false], "e"]);
+  const older = withOlder(now, [message("a", "1"), { ...call, status: "ok" }], undefined);
+  assert.deepEqual(shown(older), ["a", "c", "b", ["1", true], "d", ["2", false], "e"]);
+});
+
+test("a prompt that waits is told by the snapshot until its turn begins, or is taken back", () => {
+  const message = {
+    role: "user" as const,
+    id: "u",
+    parts: [{ type: "text" as const, text: "Then" }],
+  };
+  const snapshot = { ...empty, queued: [{ turnId: "t", message }] };
+  assert.deepEqual(loaded(snapshot).queued, snapshot.queued);
+  assert.deepEqual(tell(loaded(snapshot), started).queued, []);
+  assert.deepEqual(tell(loaded(snapshot), finished).queued, []);
+});
+
 test("another session brings its own draft", () => {
+  const picture = { mimeType: "image/png", data: "AAAA", name: "shot.png" };
   let state = received(begin(undefined), {
     type: "loaded",
     snapshot: empty,
-    draft: "first",
+    draft: { text: "first", pictures: [] },
   });
   state = received(state, {
     type: "loaded",
     snapshot: { ...empty, session: { ...session, id: "z" } },
-    draft: "second",
+    draft: { text: "second", pictures: [picture] },
   });
-  assert.equal(state.draft.text, "second");
+  assert.deepEqual(state.draft, { text: "second", pictures: [picture] });
+});
+
+/** A page that shows a session in which these were told. */
+function page(...events: TurnEventsParams["events"]): State {
+  const params = { sessionId: "s", turnId: "t", seq: 1, events };
+  const shown = received(begin(undefined), { type: "loaded", snapshot: empty, draft: EMPTY });
+  return received(shown, { type: "events", events: params });
+}
+
+const prompt = { role: "user" as const, id: "u", parts: [{ type: "text" as const, text: "Hi" }] };
+const command = { toolCallId: "c", name: "run_command" };
+const begun = {
+  type: "tool.started",
+  ...command,
+  title: "make",
+  kind: "execute",
+  input: {},
+  locations: [] as string[],
+} as const;
+
+test("a server that is lost ends its turn with a word, and what had come stays, also when the session is read anew", () => {
+  const delta = { type: "message.delta", messageId: "a", text: "Half an ans" } as const;
+  let state = page(started, { type: "message.finished", message: prompt }, begun, delta);
+  state = received(state, { type: "connection", connection: { state: "starting", message: "" } });
+  const item = { kind: "message" as const, id: "u", createdAt: "", turnId: "t", message: prompt };
+  const shown = () =>
+    state.transcript?.items.flatMap((each) =>
+      each.kind === "answer" ? [each.text, each.isWhole] : each.kind === "end" ? [each.stopReason, each.error] : [],
+    );
+  const wanted = ["Half an ans", true, "failed", "The server ended during this turn. What had arrived is kept."];
+  assert.deepEqual(shown(), wanted);
+  assert.equal(state.transcript?.turnId, undefined);
+  state = received(state, { type: "loaded", snapshot: { ...empty, items: [item] }, draft: EMPTY });
+  assert.deepEqual(shown(), wanted);
+});
+
+test("a turn whose command was denied has changed nothing, and one whose command ran may have", () => {
+  const ended = (status: "ok" | "denied") => {
+    const over = { type: "tool.finished", ...command, status, durationMs: 1, output: "", details: {} } as const;
+    return page(started, begun, over, finished).transcript?.items.at(-1);
+  };
+  const end = { kind: "end", id: "t", stopReason: "completed" };
+  assert.deepEqual(ended("denied"), { ...end, hasChanges: false });
+  assert.deepEqual(ended("ok"), { ...end, hasChanges: true });
+});
+
+test("which turns are taken back is told by the host, and outlives the page", () => {
+  const state = received(page(started, finished), { type: "undone", sessionId: "s", turnIds: ["t"] });
+  assert.deepEqual(
+    endsOf(state.transcript).map(({ isUndone }) => isUndone),
+    [true],
+  );
+  const again = received(state, { type: "undone", sessionId: "s", turnIds: ["t"] });
+  assert.equal(again.transcript, state.transcript);
+  const redone = received(again, { type: "undone", sessionId: "s", turnIds: [] });
+  assert.deepEqual(
+    endsOf(redone.transcript).map(({ isUndone }) => isUndone),
+    [false],
+  );
+});
+
+test("what Marvin tells the model in the person's place is a note, and no prompt", () => {
+  const text = "[Marvin: the person took back your changes.\nRead them again.]";
+  const state = page({ type: "message.finished", message: { ...prompt, parts: [{ type: "text", text }] } });
+  assert.deepEqual(state.transcript?.items, [
+    {
+      kind: "note",
+      id: "u",
+      level: "note",
+      text: "The model is told: the person took back your changes.\nRead them again.",
+    },
+  ]);
 });

@@ -206,6 +206,7 @@ def test_the_profile_of_macos_denies_first_and_allows_the_roots() -> None:
             ".kilocode/x",
         ),
         *(".github/copilot-instructions.md", ".config/marvin/x", ".config/opencode/x", ".vscode/mcp.json"),
+        *(".vscode/settings.json", "sub/.vscode/tasks.json", "shop.code-workspace"),
         *(".marvin-instructions", ".git/config", ".git/hooks/pre-commit", "sub/.git/hooks/x", ".git"),
     ],
 )

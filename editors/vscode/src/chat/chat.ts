@@ -46,7 +46,9 @@ export class Chat implements vscode.Disposable {
       }),
       conversations.onChanged((conversation) => {
         if (this.isShown(conversation)) {
-          this.post({ type: "session", session: conversation.session });
+          const { session, undone } = conversation;
+          this.post({ type: "session", session });
+          this.post({ type: "undone", sessionId: session.id, turnIds: [...undone] });
           if (conversation.usage) {
             this.post({ type: "usage", sessionId: conversation.session.id, usage: conversation.usage });
           }
@@ -99,6 +101,7 @@ export class Chat implements vscode.Disposable {
     try {
       const conversation = await this.conversations.load(sessionId);
       await this.drafts.remember(sessionId);
+      this.pieces.show(sessionId);
       this.shown.fire(conversation);
       return conversation;
     } catch (error) {
@@ -132,15 +135,27 @@ export class Chat implements vscode.Disposable {
     }
   }
 
-  /** Those of this workspace with these words in them, the latest first. */
+  /** Those of this workspace's folders with these words in them, the latest first; a page has some of each folder. */
   async sessions(query: string, cursor?: string): Promise<SessionListResult> {
-    const folders = vscode.workspace.workspaceFolders ?? [];
-    const cwd = this.current?.session.cwd ?? folders[0]?.uri.fsPath;
-    return this.server.request("marvin/session/list", {
-      ...(query && { query }),
-      ...(cursor !== undefined && { cursor }),
-      ...(folders.length <= 1 && cwd !== undefined && { cwd }),
-    });
+    const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
+    const own = this.current ?? (folders.length > 0 ? undefined : await this.ensure());
+    const places = new Set([...folders, ...(own ? [own.session.cwd] : [])]);
+    const after = cursor === undefined ? undefined : (JSON.parse(cursor) as Record<string, string>);
+    const pages = await Promise.all(
+      [...places]
+        .filter((cwd) => !after || cwd in after)
+        .map(async (cwd) => {
+          const page = { ...(query && { query }), ...(after?.[cwd] && { cursor: after[cwd] }), cwd };
+          return { cwd, ...(await this.server.request("marvin/session/list", page)) };
+        }),
+    );
+    const next = pages.flatMap(({ cwd, nextCursor }) => (nextCursor === undefined ? [] : [[cwd, nextCursor] as const]));
+    return {
+      sessions: pages
+        .flatMap((page) => page.sessions)
+        .sort((one, other) => other.updatedAt.localeCompare(one.updatedAt)),
+      ...(next.length > 0 && { nextCursor: JSON.stringify(Object.fromEntries(next)) }),
+    };
   }
 
   dispose(): void {

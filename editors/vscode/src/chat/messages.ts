@@ -3,6 +3,7 @@ import { isAbsolute, join } from "node:path";
 import * as vscode from "vscode";
 import type { ContextPieces } from "../context";
 import type { Review } from "../review/review";
+import { fail } from "../say";
 import type { Server } from "../server/server";
 import type { FromView } from "../shared/messages";
 import type { Chat } from "./chat";
@@ -11,7 +12,13 @@ import type { Requests } from "./requests";
 
 const LINKS = ["http:", "https:", "mailto:"];
 
-export class Messages {
+export class Messages implements vscode.Disposable {
+  /** The last editor that the person was in and could write in. */
+  private written = vscode.window.visibleTextEditors.find(isWritable);
+  private readonly subscription = vscode.window.onDidChangeActiveTextEditor((editor) => {
+    this.written = isWritable(editor) ? editor : this.written;
+  });
+
   constructor(
     private readonly server: Server,
     private readonly chat: Chat,
@@ -36,10 +43,14 @@ export class Messages {
       await this.do(message);
     } catch (error) {
       // Why there is no server is told by its state.
-      if (this.server.state.state === "ready") {
-        void vscode.window.showErrorMessage(`Marvin: ${(error as Error).message}`);
+      if (message.type !== "ready" || this.server.state.state === "ready") {
+        void fail(`Marvin: ${(error as Error).message}`);
       }
     }
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
   }
 
   private async do(message: Exclude<FromView, { type: "request" }>): Promise<void> {
@@ -47,7 +58,7 @@ export class Messages {
       case "ready":
         return this.chat.ready();
       case "draft":
-        return this.drafts.put(message.sessionId, message.text);
+        return this.drafts.put(message.sessionId, message.text, message.pictures);
       case "removeChip":
         return this.pieces.remove(message.id);
       case "openPath":
@@ -66,7 +77,7 @@ export class Messages {
       case "copy":
         return vscode.env.clipboard.writeText(message.text);
       case "insertAtCursor":
-        return insert(message.text);
+        return insert(message.text, this.written);
       case "openSettings":
         return vscode.commands.executeCommand("marvin.openSettings");
       case "showLog":
@@ -86,13 +97,18 @@ export class Messages {
   }
 }
 
-/** Put text in the place of the selection, or into a new document where no editor is open. */
-async function insert(text: string): Promise<void> {
-  const editor = vscode.window.activeTextEditor;
-  if (editor) {
-    await editor.edit((edit) => edit.replace(editor.selection, text));
-    await vscode.window.showTextDocument(editor.document, editor.viewColumn);
-  } else {
+/** Put text in the place of the selection of the last editor that can be written in, else into a new document. */
+async function insert(text: string, last: vscode.TextEditor | undefined): Promise<void> {
+  if (!last || !vscode.window.visibleTextEditors.includes(last)) {
     await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content: text }));
+    return;
   }
+  if (!(await last.edit((edit) => edit.replace(last.selection, text)))) {
+    throw new Error(`${last.document.fileName} could not be written in. Is it read-only?`);
+  }
+  await vscode.window.showTextDocument(last.document, last.viewColumn);
+}
+
+function isWritable(editor: vscode.TextEditor | undefined): boolean {
+  return ["file", "untitled"].includes(editor?.document.uri.scheme ?? "");
 }

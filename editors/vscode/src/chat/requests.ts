@@ -1,9 +1,11 @@
 /** What the chat view asks for, done. */
 import { randomUUID } from "node:crypto";
-import * as vscode from "vscode";
 import type { ContextPieces, Taken } from "../context";
+import { titleOf } from "../conversation";
 import type { Conversations } from "../conversations";
 import type { Review } from "../review/review";
+import { ask, warn } from "../say";
+import { isLost } from "../server/client";
 import type { Server } from "../server/server";
 import type { Answers, Request } from "../shared/messages";
 import { complete } from "../symbols";
@@ -33,20 +35,18 @@ export class Requests {
   ) {
     this.handlers = {
       async send({ sessionId, text, pictures, whenBusy }) {
-        const { context, gone, putBack } = (await isCommand(server, sessionId, text)) ? NOTHING : pieces.take();
+        const { context, gone, putBack } = (await isCommand(server, sessionId, text))
+          ? NOTHING
+          : pieces.take(sessionId);
         try {
           const images = pictures.map(({ mimeType, data }) => ({ type: "image" as const, mimeType, data }));
-          const input = [{ type: "text" as const, text }, ...images];
-          const clientTurnId = randomUUID();
-          const started = await server.request("marvin/turn/start", {
-            sessionId,
-            clientTurnId,
-            input,
-            context,
-            whenBusy,
-          });
+          const input = [...(text.trim() ? [{ type: "text" as const, text }] : []), ...images];
+          const prompt = { sessionId, clientTurnId: randomUUID(), input, context, whenBusy };
+          const start = () => server.request("marvin/turn/start", prompt);
+          // With its id it is one turn, however often it is sent: the server may have ended before or after it began.
+          const started = await start().catch((error: unknown) => (isLost(error) ? start() : Promise.reject(error)));
           if (gone.length > 0) {
-            void vscode.window.showWarningMessage(`Marvin: ${gone.join(", ")} is gone and was left out.`);
+            void warn(`Marvin: ${gone.join(", ")} is gone and was left out.`);
           }
           return started;
         } catch (error) {
@@ -83,11 +83,12 @@ export class Requests {
         }
       },
       async delete({ sessionId }) {
-        const detail = "What was said in it cannot be brought back. Files are left as they are.";
-        const question = "Delete this session of Marvin's?";
-        if (await vscode.window.showWarningMessage(question, { modal: true, detail }, "Delete")) {
+        const { session } = await server.request("marvin/session/load", { sessionId });
+        const lines = ["What was said in it cannot be brought back. Files are left as they are."];
+        if (await ask(`Delete the session “${titleOf(session)}”?`, lines, "Delete")) {
           await server.request("marvin/session/delete", { sessionId });
-          await drafts.put(sessionId, "");
+          await drafts.put(sessionId, "", []);
+          pieces.forget(sessionId);
           conversations.forget(sessionId);
         }
       },

@@ -1,10 +1,16 @@
 /** The commands of the review. */
 import * as vscode from "vscode";
+import type { Chat } from "../chat/chat";
+import { plain } from "../plain";
+import { ask } from "../say";
 import { fileOf } from "./before";
 import { rejected, uriOf, type OpenHunk, type Review } from "./review";
 
+/** A box does not hide a part of so many. */
+const MOST_LINES = 12;
+
 /** What each command does; an error of theirs is for the person. The ids name a hunk, else it is that at the cursor. */
-export function reviewCommands(review: Review): Record<string, (...args: never[]) => Promise<unknown>> {
+export function reviewCommands(review: Review, chat: Chat): Record<string, (...args: never[]) => Promise<unknown>> {
   const hunk = (patchId?: unknown, hunkId?: unknown): OpenHunk => {
     const editor = vscode.window.activeTextEditor;
     const isNamed = typeof patchId === "string" && typeof hunkId === "string";
@@ -25,13 +31,23 @@ export function reviewCommands(review: Review): Record<string, (...args: never[]
       const reason = await why();
       return reason === undefined ? undefined : reject(one, reason);
     },
-    "marvin.keepAll": () => review.resolveAll(true, undefined),
-    "marvin.rejectAll": async () => {
-      const reason = await why();
-      return reason === undefined ? undefined : review.resolveAll(false, reason);
+    "marvin.keepAll": async () => {
+      const { hunks } = review;
+      return (await isMeant("Keep", hunks, chat)) && review.resolveAll(hunks, true);
     },
-    "marvin.keepFile": async () => review.resolveAll(true, undefined, active()),
-    "marvin.rejectFile": async () => review.resolveAll(false, undefined, active()),
+    "marvin.rejectAll": async () => {
+      const { hunks } = review;
+      const reason = (await isMeant("Reject", hunks, chat)) ? await why() : undefined;
+      return reason !== undefined && review.resolveAll(hunks, false, reason);
+    },
+    "marvin.keepFile": async () => {
+      const hunks = review.within(active());
+      return (await isMeant("Keep", hunks, chat)) && review.resolveAll(hunks, true);
+    },
+    "marvin.rejectFile": async () => {
+      const hunks = review.within(active());
+      return (await isMeant("Reject", hunks, chat)) && review.resolveAll(hunks, false);
+    },
     "marvin.nextHunk": () => step(review, 1),
     "marvin.previousHunk": () => step(review, -1),
     "marvin.openChange": async (patchId?: unknown, path?: unknown) => {
@@ -46,6 +62,26 @@ export function reviewCommands(review: Review): Record<string, (...args: never[]
       return review.openChange(one);
     },
   };
+}
+
+/** Whether the person means all of these: those that they may not have seen are named first. */
+async function isMeant(verb: "Keep" | "Reject", hunks: readonly OpenHunk[], chat: Chat): Promise<boolean> {
+  const editor = vscode.window.activeTextEditor;
+  const own = editor && fileOf(editor.document.uri).toString();
+  const isSeen = (one: OpenHunk) =>
+    !one.open.isProposed && (chat.isShown(one.conversation) || uriOf(one).toString() === own);
+  if (hunks.every(isSeen)) {
+    return true;
+  }
+  const counts = new Map<string, number>();
+  for (const { conversation, open, edit } of hunks) {
+    const line = `${edit.newPath ?? edit.path}: ${open.isProposed ? "proposed" : "made"} in “${conversation.title}”`;
+    counts.set(line, (counts.get(line) ?? 0) + 1);
+  }
+  const lines = [...counts].map(([line, count]) => `${count} × ${line}`);
+  const rest = lines.length > MOST_LINES ? [`… and ${lines.length - MOST_LINES} more such lines`] : [];
+  const what = hunks.length === 1 ? "this change" : `these ${hunks.length} changes`;
+  return (await ask(`${verb} ${what}?`, [...lines.slice(0, MOST_LINES), ...rest], verb)) === verb;
 }
 
 /** Go to the next hunk, or to the one before; past the last one it begins anew. */
@@ -67,7 +103,7 @@ async function step(review: Review, by: 1 | -1): Promise<void> {
   }
   await review.go(target);
   const name = `${target.edit.path}, change ${hunks.indexOf(target) + 1} of ${hunks.length}`;
-  vscode.window.setStatusBarMessage(`Marvin: ${name}`, 5000);
+  vscode.window.setStatusBarMessage(plain(`Marvin: ${name}`), 5000);
 }
 
 /** Undefined: the person has decided otherwise. */

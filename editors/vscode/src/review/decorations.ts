@@ -1,5 +1,6 @@
 /** Marks open hunks in the editors: their lines, and beside them what stood there, or what would. */
 import * as vscode from "vscode";
+import { fenced } from "../plain";
 import { sides } from "./placing";
 import type { Placed, Review } from "./review";
 
@@ -49,7 +50,8 @@ export class Decorations implements vscode.Disposable {
         .filter((one) => sides(one.hunk, one.open.isProposed).there.length > 0)
         .map((one) => ({
           range: editor.document.lineAt(rangeOf(one, editor.document).start.line).range,
-          hoverMessage: hover(one, editor.document),
+          // Where there are lines, these show it.
+          ...(one.place.count === 0 && { hoverMessage: hover(one, editor.document) }),
           renderOptions: { after: { contentText: words(one) } },
         })),
     );
@@ -94,9 +96,9 @@ function words({ hunk, open, place }: Placed): string {
 
 function hover({ hunk, open }: Placed, document: vscode.TextDocument): vscode.MarkdownString {
   const { there } = sides(hunk, open.isProposed);
-  const text = new vscode.MarkdownString(open.isProposed ? "Marvin proposes:" : "Before Marvin's change:");
   if (there.length === 0) {
     return new vscode.MarkdownString(open.isProposed ? "Marvin proposes to remove this." : "Added by Marvin.");
   }
-  return text.appendCodeblock(there.join("\n"), document.languageId);
+  const title = open.isProposed ? "Marvin proposes:" : "Before Marvin's change:";
+  return new vscode.MarkdownString(`${title}\n\n${fenced(there, document.languageId)}`);
 }

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { Conversation, OpenPatch } from "../conversation";
 import type { Conversations } from "../conversations";
 import type { Edit, Hunk, PatchResolveResult, RejectedHunk } from "../protocol";
+import { warn } from "../say";
 import type { Server } from "../server/server";
 import { before, nothing } from "./before";
 import { linesOf, placeOf, type Lines, type Place } from "./placing";
@@ -41,15 +42,27 @@ export class Review {
     });
   }
 
+  /** All but those whose lines are gone from a document that is open, such as by the editor's own undo. */
+  get waiting(): readonly OpenHunk[] {
+    const open = new Map(vscode.workspace.textDocuments.map((document) => [document.uri.toString(), document]));
+    return this.hunks.filter((one) => {
+      const document = open.get(uriOf(one).toString());
+      return !document || placeOf(one.hunk, one.open.isProposed, this.lines(document)) !== undefined;
+    });
+  }
+
+  /** Those of one document. */
+  within(uri: vscode.Uri): readonly OpenHunk[] {
+    return this.hunks.filter((one) => uriOf(one).toString() === uri.toString());
+  }
+
   isWaitingIn(uri: vscode.Uri): boolean {
-    return this.hunks.some((one) => uriOf(one).toString() === uri.toString());
+    return this.within(uri).length > 0;
   }
 
   /** The hunks of a document; one whose lines are not there any more is left out. */
   placed(document: vscode.TextDocument): readonly Placed[] {
-    const key = document.uri.toString();
-    return this.hunks
-      .filter((one) => uriOf(one).toString() === key)
+    return this.within(document.uri)
       .flatMap((one) => {
         const place = placeOf(one.hunk, one.open.isProposed, this.lines(document));
         return place ? [{ ...one, place }] : [];
@@ -89,14 +102,13 @@ export class Review {
     if (result.failed.length > 0) {
       const reasons = new Set(result.failed.map(({ reason }) => (reason === "stale" ? STALE : reason)));
       const count = result.failed.length === 1 ? "A hunk was" : `${result.failed.length} hunks were`;
-      void vscode.window.showWarningMessage(`Marvin: ${count} left as it is: ${[...reasons].join("; ")}.`);
+      void warn(`Marvin: ${count} left as it is: ${[...reasons].join("; ")}.`);
     }
     return result;
   }
 
-  /** Keep, or take back, all that waits, or all of one document. */
-  async resolveAll(keep: boolean, reason: string | undefined, within?: vscode.Uri): Promise<void> {
-    const wanted = this.hunks.filter((one) => !within || uriOf(one).toString() === within.toString());
+  /** Keep these hunks, or take them back. */
+  async resolveAll(wanted: readonly OpenHunk[], keep: boolean, reason?: string): Promise<void> {
     const patches = new Map<string, string[]>();
     for (const { open, hunk } of wanted) {
       patches.set(open.patch.id, [...(patches.get(open.patch.id) ?? []), hunk.id]);
@@ -140,7 +152,7 @@ export class Review {
   }
 }
 
-const STALE = "its lines are not in the file any more, or more than once";
+const STALE = "the file is gone, or the lines are not in it any more, or more than once; Keep leaves it as it is now";
 
 export function rejected(hunkId: string, reason: string | undefined): RejectedHunk {
   return reason ? { hunkId, reason } : { hunkId };

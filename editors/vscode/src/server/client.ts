@@ -4,6 +4,7 @@ import type { LogOutputChannel } from "vscode";
 import {
   CloseAction,
   ErrorAction,
+  ErrorCodes,
   ExecuteCommandRequest,
   type ClientCapabilities,
   type DynamicFeature,
@@ -22,6 +23,8 @@ export interface Command {
   line: readonly [string, ...string[]];
   cwd: string;
   environ: NodeJS.ProcessEnv;
+  /** Kills the process while it starts. */
+  signal: AbortSignal;
 }
 
 /** Says to the server that this client speaks Marvin's protocol. */
@@ -35,7 +38,26 @@ const dialect: StaticFeature = {
   clear() {},
 };
 
+const LOST: readonly unknown[] = [
+  ErrorCodes.PendingResponseRejected,
+  ErrorCodes.ConnectionInactive,
+  ErrorCodes.MessageWriteError,
+];
+
+/** Whether a request has failed since its server ended: it may have been done or not. */
+export function isLost(error: unknown): boolean {
+  return LOST.includes((error as { code?: unknown }).code);
+}
+
 class Wire extends LanguageClient {
+  constructor(
+    launch: () => Promise<ChildProcess>,
+    options: LanguageClientOptions,
+    private readonly log: LogOutputChannel,
+  ) {
+    super("marvin", "Marvin", launch, options);
+  }
+
   /** The commands of the server's code actions are the extension's own, so the client does not register them. */
   override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
     const method = (feature as Partial<DynamicFeature<unknown>>).registrationType?.method;
@@ -46,7 +68,7 @@ class Wire extends LanguageClient {
 
   /** What goes wrong with the server is told once, by `Server`; the log has all of it. */
   override error(message: string, cause?: unknown): void {
-    super.error(message, cause, false);
+    this.log.error(message, cause instanceof Error ? (cause.stack ?? cause.message) : (cause ?? ""));
   }
 }
 
@@ -59,7 +81,7 @@ export class Client {
 
   constructor(
     private readonly command: Command,
-    log: LogOutputChannel,
+    private readonly log: LogOutputChannel,
     private readonly ended: (how: string) => void,
   ) {
     const options: LanguageClientOptions = {
@@ -67,7 +89,11 @@ export class Client {
       outputChannel: log,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+        closed: () => {
+          // Before those that wait for an answer hear of it, so that what they ask next goes to another process.
+          this.end();
+          return { action: CloseAction.DoNotRestart, handled: true };
+        },
       },
       initializationFailedHandler: () => false,
       middleware: {
@@ -76,7 +102,7 @@ export class Client {
           document.uri.scheme === "file" ? next(document, range, context, token) : [],
       },
     };
-    this.wire = new Wire("marvin", "Marvin", () => this.launch(), options);
+    this.wire = new Wire(() => this.launch(), options, log);
     this.wire.registerFeature(dialect);
     this.wire.onDidChangeState(({ newState }) => newState === State.Stopped && this.end());
   }
@@ -134,12 +160,17 @@ export class Client {
 
   private launch(): Promise<ChildProcess> {
     const [program, ...args] = this.command.line;
-    const { cwd, environ } = this.command;
+    const { cwd, environ, signal } = this.command;
     return new Promise((resolve, reject) => {
-      const child = spawn(program, args, { cwd, env: environ, stdio: "pipe" });
+      const child = spawn(program, args, { cwd, env: environ, stdio: "pipe", signal, killSignal: "SIGKILL" });
       child.once("error", (error) => reject(new Error(`${program} cannot be started: ${error.message}`)));
       child.once("spawn", () => resolve(child));
-      child.once("exit", (code, signal) => (this.said ||= signal ? `signal ${signal}` : `exit code ${code}`));
+      child.once("exit", (code, signal) => {
+        const how = signal ? `signal ${signal}` : `exit code ${code}`;
+        this.said ||= how;
+        // The connection ends before its process is known to have.
+        this.log.info(`The server's process has ended: ${how}.`);
+      });
       child.stderr.on("data", (chunk: Buffer) => (this.said = chunk.toString().trim().split("\n").at(-1) || this.said));
       this.child = child;
     });

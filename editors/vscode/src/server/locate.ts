@@ -20,6 +20,8 @@ export interface Places {
   own: string;
   /** Folders of the workspace; none unless the workspace is trusted, since a program of theirs would be run. */
   folders: readonly string[];
+  /** Looks no further when it is aborted. */
+  signal: AbortSignal;
 }
 
 export interface Located {
@@ -29,7 +31,7 @@ export interface Located {
   others: string[];
 }
 
-/** The first program that says that it is Marvin, out of PATH and the places where installers put it. */
+/** The first program that says that it is Marvin, out of PATH and the places where installers put it. Throws when aborted. */
 export async function locate(places: Places): Promise<Located> {
   const home = homedir();
   const share = join(home, ".local", "share");
@@ -47,9 +49,10 @@ export async function locate(places: Places): Promise<Located> {
     if (!(await isExecutable(path))) {
       continue;
     }
-    if (await isMarvin(path, places.environ)) {
+    if (await isMarvin(path, places)) {
       return { path, others };
     }
+    places.signal.throwIfAborted();
     others.push(path);
   }
   return { others };
@@ -63,9 +66,9 @@ async function isExecutable(path: string): Promise<boolean> {
 }
 
 /** Whether the program answers as Marvin does: another distribution has a command of the same name. */
-function isMarvin(path: string, environ: NodeJS.ProcessEnv): Promise<boolean> {
+function isMarvin(path: string, { environ, signal }: Places): Promise<boolean> {
   return new Promise((resolve) => {
-    execFile(path, ["lsp", "--help"], { env: environ, timeout: SECONDS * 1000 }, (error, stdout) =>
+    execFile(path, ["lsp", "--help"], { env: environ, timeout: SECONDS * 1000, signal }, (error, stdout) =>
       resolve(!error && stdout.includes("usage: marvin lsp")),
     );
   });

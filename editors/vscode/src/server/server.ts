@@ -5,12 +5,15 @@ import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { Notifications, ToServer } from "../protocol";
 import type { Connection } from "../shared/messages";
+import { during } from "../say";
 import { Client, type Command } from "./client";
 import { install } from "./install";
 import { locate } from "./locate";
 import { save } from "./saving";
 
 const WITHIN_MS = 60_000;
+/** A start that takes longer than this many ms can be begun anew by the person. */
+const SLOW_MS = 5_000;
 /** How long to wait before each new start, in ms; a server that dies once more stays down. */
 const BACK_OFF = [0, 1000, 5000];
 const NOTIFICATIONS = [
@@ -24,7 +27,7 @@ export class Server {
   private readonly stateChanged = new vscode.EventEmitter<Connection>();
   private readonly told = new vscode.EventEmitter<Told>();
   private client: Client | undefined;
-  private starting: Promise<Client> | undefined;
+  private starting: { client: Promise<Client>; abort: AbortController } | undefined;
   private deaths: number[] = [];
   private again: NodeJS.Timeout | undefined;
   private is: Connection = { state: "stopped", message: "" };
@@ -65,20 +68,26 @@ export class Server {
     if (this.client) {
       return Promise.resolve(this.client);
     }
-    this.starting ??= this.launch().finally(() => (this.starting = undefined));
-    return this.starting;
+    if (!this.starting) {
+      const abort = new AbortController();
+      const client = this.launch(abort.signal).finally(() => (this.starting = undefined));
+      this.starting = { client, abort };
+    }
+    return this.starting.client;
   }
 
+  /** Start it anew; how that went is told by its state. */
   async restart(): Promise<void> {
     this.deaths = [];
     await this.stop();
-    await this.start();
+    await this.start().catch(() => undefined);
   }
 
-  /** End it, until it is needed again. */
+  /** End it, also while it starts, until it is needed again. */
   async stop(): Promise<void> {
     clearTimeout(this.again);
-    await this.starting?.catch(() => undefined);
+    this.starting?.abort.abort();
+    await this.starting?.client.catch(() => undefined);
     const client = this.client;
     this.client = undefined;
     await client?.stop();
@@ -94,13 +103,12 @@ export class Server {
 
   /** Install Marvin for this extension alone, and start it. */
   async install(): Promise<void> {
-    const options = { location: vscode.ProgressLocation.Notification, title: "Installing Marvin", cancellable: true };
-    await vscode.window.withProgress(options, async (progress, token) => {
+    await during("Installing Marvin", async (tell, token) => {
       const abort = new AbortController();
       token.onCancellationRequested(() => abort.abort());
       const log = (text: string) => {
         this.log.info(text);
-        progress.report({ message: text.split("\n").at(-1) ?? "" });
+        tell(text.split("\n").at(-1) ?? "");
       };
       await mkdir(this.context.globalStorageUri.fsPath, { recursive: true });
       await install(this.ownEnvironment, this.environ(), log, abort.signal);
@@ -108,7 +116,7 @@ export class Server {
     await this.restart();
   }
 
-  private async launch(): Promise<Client> {
+  private async launch(signal: AbortSignal): Promise<Client> {
     if (!vscode.workspace.isTrusted) {
       const why =
         "Marvin does not start in a workspace that is not trusted: it would read its files and run its tools.";
@@ -117,35 +125,43 @@ export class Server {
     }
     this.become("starting", "Marvin's server is being started.");
     this.lacksProgram = false;
+    const slow = () => this.become("starting", "Marvin's server has not answered yet; it is waited for.", "Restart");
+    const timer = setTimeout(slow, SLOW_MS);
     try {
-      const client = new Client(await this.command(), this.log, (how) => this.lost(client, how));
+      const client = new Client(await this.command(signal), this.log, (how) => this.lost(client, how));
       for (const method of NOTIFICATIONS) {
         client.hear(method, (params) => this.told.fire({ method, params } as Told));
       }
       client.answer("marvin/document/save", save);
       await client.start();
+      signal.throwIfAborted();
       this.client = client;
       this.become("ready", `Marvin ${client.marvin?.version} is ready.`);
       return client;
     } catch (error) {
+      if (signal.aborted) {
+        throw new Error("Marvin's server was stopped while it was being started.");
+      }
       this.lacksProgram = error instanceof NotFound;
       this.become("failed", (error as Error).message, this.lacksProgram ? "Install Marvin" : "Restart");
       throw error;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
-  private async command(): Promise<Command> {
+  private async command(signal: AbortSignal): Promise<Command> {
     const environ = this.environ();
     const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? (await this.emptyFolder());
     const [named, ...args] = vscode.workspace.getConfiguration("marvin").get<string[]>("command", []);
     if (named) {
       const program = named.startsWith("~/") ? join(homedir(), named.slice(2)) : named;
-      return { line: [program, ...(args.length > 0 ? args : ["lsp"])], cwd, environ };
+      return { line: [program, ...(args.length > 0 ? args : ["lsp"])], cwd, environ, signal };
     }
     const folders = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
-    const { path, others } = await locate({ environ, own: this.ownEnvironment, folders });
+    const { path, others } = await locate({ environ, own: this.ownEnvironment, folders, signal });
     if (path) {
-      return { line: [path, "lsp"], cwd, environ };
+      return { line: [path, "lsp"], cwd, environ, signal };
     }
     const seen = others.length > 0 ? ` (${others.join(", ")} is another product of that name)` : "";
     throw new NotFound(
@@ -184,7 +200,7 @@ export class Server {
 
   private become(state: Connection["state"], message: string, remedy?: string): void {
     this.is = { state, message, ...(remedy !== undefined && { remedy }) };
-    this.log.info(message);
+    this.log[state === "failed" ? "error" : "info"](message);
     this.stateChanged.fire(this.is);
   }
 }

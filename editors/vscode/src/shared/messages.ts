@@ -14,6 +14,7 @@ import type {
   SessionListResult,
   SessionLoadResult,
   TurnEventsParams,
+  TurnStartResult,
   UsageGetResult,
 } from "../protocol";
 
@@ -40,17 +41,25 @@ export interface Picture {
   name: string;
 }
 
+/** What stands in the input of a session. */
+export interface Draft {
+  text: string;
+  pictures: readonly Picture[];
+}
+
 export type WhenBusy = "queue" | "steer";
 
 /** From the host to the view. */
 export type ToView =
   | { type: "connection"; connection: Connection }
   /** The session that is shown from now on; `draft` is what the person had typed for it. */
-  | { type: "loaded"; snapshot: SessionLoadResult; draft: string }
+  | { type: "loaded"; snapshot: SessionLoadResult; draft: Draft }
   /** Older items, to be put before those that are there. */
   | { type: "older"; sessionId: string; items: SessionLoadResult["items"]; cursor?: string }
   | { type: "events"; events: TurnEventsParams }
   | { type: "session"; session: Session }
+  /** The turns whose changes are taken back and can be done again, all of them. */
+  | { type: "undone"; sessionId: string; turnIds: string[] }
   | { type: "options"; options: Option[] }
   | { type: "usage"; sessionId: string; usage: UsageGetResult }
   | { type: "chips"; chips: Chip[] }
@@ -62,7 +71,8 @@ export type ToView =
 /** From the view to the host, without an answer. */
 export type FromView =
   | { type: "ready" }
-  | { type: "draft"; sessionId: string; text: string }
+  /** `pictures` when they are others than before. */
+  | { type: "draft"; sessionId: string; text: string; pictures?: readonly Picture[] }
   | { type: "removeChip"; id: string }
   | { type: "openPath"; path: string; line?: number }
   | { type: "openLink"; url: string }
@@ -107,7 +117,8 @@ export type Request =
   | { method: "addContext"; params: { kind: "selection" | "buffer" | "diagnostics" | "gitDiff" | "file" } };
 
 export interface Answers {
-  send: { turnId: string; state: "running" | "queued" | "steered" };
+  /** `finished`: an earlier server got it, and a snapshot has what came of it. */
+  send: TurnStartResult;
   /** False: the question was settled before. */
   answer: { accepted: boolean };
   resolve: { applied: string[]; failed: { hunkId: string; reason: string }[] };

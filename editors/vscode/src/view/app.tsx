@@ -88,7 +88,7 @@ function ConnectionBar({ state: { connection } }: { state: State }): JSX.Element
     <div class={`connection note ${isOver ? "error" : "note"}`} role="status">
       <Icon name={isOver ? "warning" : "note"} />
       <span>{connection.message}</span>
-      {isOver && (
+      {(isOver || connection.remedy !== undefined) && (
         <span class="buttons">
           {connection.remedy !== undefined && (
             <button type="button" class="secondary" onClick={() => post({ type: "restart" })}>

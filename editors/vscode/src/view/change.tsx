@@ -34,7 +34,9 @@ export function ChangeView({ change }: { change: Change }): JSX.Element {
     });
     const stale = result?.failed.filter((each) => each.reason === "stale").length ?? 0;
     const others = result?.failed.filter((each) => each.reason !== "stale").map((each) => each.reason) ?? [];
-    const words = stale ? `${count(stale, "place")} changed since, so it was left alone: look at it in the file.` : "";
+    const words = stale
+      ? `${count(stale, "place")} changed since, or the file is gone: left as it is now. Keep it, or look at the file.`
+      : "";
     setProblem([words, ...others].filter(Boolean).join(" "));
   };
   const isOpen = wish ?? open.length > 0;

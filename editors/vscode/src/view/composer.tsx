@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Completion } from "../protocol";
-import type { Chip, Request } from "../shared/messages";
+import type { Chip, Draft, Request } from "../shared/messages";
 import { completed, useCompletion, type Offer } from "./completion";
 import { useHistory } from "./history";
 import { post } from "./host";
@@ -10,8 +10,8 @@ import { Icon } from "./icons";
 import { Menu } from "./menu";
 import { Options } from "./options";
 import { picturesIn, read } from "./pictures";
-import type { Draft, State } from "./state";
-import { attempt, send, update } from "./store";
+import type { State } from "./state";
+import { attempt, isSendable, send, update } from "./store";
 import { count } from "./words";
 
 type ContextKind = Extract<Request, { method: "addContext" }>["params"]["kind"];
@@ -36,7 +36,7 @@ export function Composer({ state }: { state: State }): JSX.Element {
   const history = useHistory([...prompts, ...state.sent.map((each) => each.text)]);
   const isRunning = transcript?.turnId !== undefined;
   const isBusy = isRunning || (transcript?.session.busy ?? false);
-  const canSend = connection.state === "ready" && transcript !== undefined && draft.text.trim() !== "";
+  const canSend = connection.state === "ready" && transcript !== undefined && isSendable(draft);
 
   const fit = () => {
     const box = input.current;

@@ -8,10 +8,9 @@ import { rove } from "./focus";
 import { post } from "./host";
 import { Icon } from "./icons";
 import { ItemView } from "./items";
-import { EMPTY, type Sent, type State } from "./state";
+import { draftOf, EMPTY, type Sent, type State } from "./state";
 import { loadOlder, takeBack } from "./store";
 import type { Item } from "./item";
-import { promptOf } from "./said";
 import { type Transcript } from "./transcript";
 import { Welcome } from "./welcome";
 import { duration } from "./words";
@@ -25,7 +24,7 @@ export function Conversation({ state, transcript }: { state: State; transcript: 
   newest.current = state.sent.at(-1)?.key ?? newest.current;
   const { isBelow, toEnd } = useFollow(box, content, newest.current);
   const shown = useMemo(() => withoutDoubles(transcript.items), [transcript.items]);
-  const isEmpty = shown.length === 0 && state.sent.length === 0 && transcript.drafts.length === 0;
+  const isEmpty = shown.length === 0 && state.sent.length + transcript.queued.length + transcript.drafts.length === 0;
 
   useEffect(() => {
     const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && loadOlder(), {
@@ -69,6 +68,9 @@ export function Conversation({ state, transcript }: { state: State; transcript: 
           {isEmpty && <Welcome />}
           {shown.map((item) => (
             <ItemView key={`${item.kind} ${item.id}`} item={item} sessionId={sessionId} />
+          ))}
+          {transcript.queued.map(({ turnId, message }) => (
+            <Waiting key={turnId} sent={{ ...draftOf(message), turnId, state: "queued" }} />
           ))}
           {state.sent.map((each) => (
             <Waiting key={each.key} sent={each} />
@@ -130,7 +132,7 @@ const WAITS: Record<Sent["state"], string> = {
   steered: "Goes into this turn with its next round",
 };
 
-function Waiting({ sent }: { sent: Sent }): JSX.Element {
+function Waiting({ sent }: { sent: Omit<Sent, "key"> }): JSX.Element {
   const { turnId } = sent;
   return (
     <article class="prompt waiting" aria-label="You, not yet read" tabIndex={-1}>
@@ -148,14 +150,13 @@ function Waiting({ sent }: { sent: Sent }): JSX.Element {
 }
 
 function NeverSent({ draft }: { draft: StoredDraft }): JSX.Element {
-  const { text, images } = promptOf(draft.message);
-  const pictures = images.map(({ mimeType, data }, at) => ({ mimeType, data, name: `picture ${at + 1}` }));
+  const words = draftOf(draft.message);
   return (
     <article class="prompt waiting" aria-label="Never sent" tabIndex={-1}>
-      <p>{text}</p>
+      <p>{words.text}</p>
       <div class="actions always">
         <span class="hint">This was never sent.</span>
-        <button type="button" class="quiet" onClick={() => void takeBack(draft.id, { text, pictures })}>
+        <button type="button" class="quiet" onClick={() => void takeBack(draft.id, words)}>
           Put it into the input
         </button>
         <button type="button" class="quiet" onClick={() => void takeBack(draft.id, EMPTY)}>

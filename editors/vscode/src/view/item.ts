@@ -1,12 +1,17 @@
 /** What a transcript is made of. */
 import type { Image, Patch, ToolStarted, TurnFinished } from "../protocol";
 
-/** `context` is what the editor sent along, as the model reads it. */
+/** What the editor sent along with a prompt, as the model reads it. */
+export interface Added {
+  label: string;
+  text: string;
+}
+
 export interface Prompt {
   kind: "prompt";
   id: string;
   text: string;
-  context: string;
+  context: readonly Added[];
   images: Image[];
 }
 
@@ -48,15 +53,19 @@ export interface Note {
   text: string;
 }
 
-/** The end of a turn that was seen here; `after` is the item before it. `costUsd` is of the turn. */
+/** The end of a turn, by its id. Of one that was not seen here, the store has no reason and no cost. */
 export interface End {
   kind: "end";
   id: string;
-  after: string;
   stopReason: TurnFinished["stopReason"];
   error?: string;
   costUsd?: number;
+  /** It may have changed files. */
   hasChanges: boolean;
+  /** Its changes of files are taken back. */
+  isUndone?: boolean;
+  /** What the model was writing when the server was lost, which no store has. */
+  lost?: readonly Prose[];
 }
 
 export type Item = Prompt | Prose | Tool | Change | Note | End;

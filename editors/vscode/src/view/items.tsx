@@ -45,15 +45,21 @@ export class ItemView extends Component<Props> {
 function PromptView({ item }: { item: Prompt }): JSX.Element {
   return (
     <article class="prompt" aria-label="You" tabIndex={-1}>
-      <p>{item.text}</p>
+      {item.text && <p>{item.text}</p>}
       {item.images.map((image, at) => (
         <img key={at} class="picture" src={`data:${image.mimeType};base64,${image.data}`} alt={`Picture ${at + 1}`} />
       ))}
-      {item.context && (
-        <details class="context">
-          <summary>With what the editor sent along</summary>
-          <pre tabIndex={0}>{item.context.slice(item.context.indexOf("\n")).trim()}</pre>
-        </details>
+      {item.context.length > 0 && (
+        <ul class="context" aria-label="Went with the message">
+          {item.context.map(({ label, text }, at) => (
+            <li key={at}>
+              <details>
+                <summary>{label}</summary>
+                <pre tabIndex={0}>{text}</pre>
+              </details>
+            </li>
+          ))}
+        </ul>
       )}
     </article>
   );
@@ -122,12 +128,9 @@ function NoteView({ item }: { item: Note }): JSX.Element {
 }
 
 function EndView({ item, sessionId }: { item: End; sessionId: string }): JSX.Element {
-  const [undone, setUndone] = useState<Answers["undo"] & { isUndone: boolean }>();
+  const [outcome, setOutcome] = useState<Answers["undo"]>();
   const change = async (method: "undo" | "redo") => {
-    const result = await attempt(method, { sessionId, turnId: item.id });
-    if (result) {
-      setUndone({ ...result, isUndone: method === "undo" });
-    }
+    setOutcome(await attempt(method, { sessionId, turnId: item.id }));
   };
   const words = item.error ?? STOPPED[item.stopReason];
   const isFailed = item.stopReason === "failed";
@@ -139,16 +142,16 @@ function EndView({ item, sessionId }: { item: End; sessionId: string }): JSX.Ele
           <span>{words}</span>
         </p>
       )}
-      {undone && (
+      {outcome && (
         <ul class="outcome" role="status">
-          {undone.notes.map((note) => (
+          {outcome.notes.map((note) => (
             <li key={note}>{note}</li>
           ))}
           <li>
-            {undone.isUndone ? "Undone: " : "Done again: "}
-            {undone.applied.join(", ") || "no file"}
+            {item.isUndone ? "Undone: " : "Done again: "}
+            {outcome.applied.join(", ") || "no file"}
           </li>
-          {undone.failed.map(({ path, reason }) => (
+          {outcome.failed.map(({ path, reason }) => (
             <li key={path}>{`${path} was left alone: ${reason}`}</li>
           ))}
         </ul>
@@ -164,12 +167,12 @@ function EndView({ item, sessionId }: { item: End; sessionId: string }): JSX.Ele
             Show the log
           </button>
         )}
-        {item.hasChanges && !undone?.isUndone && (
+        {item.hasChanges && !item.isUndone && (
           <button type="button" class="quiet" onClick={() => void change("undo")}>
             <Icon name="undo" /> Undo this turn
           </button>
         )}
-        {undone?.isUndone && (
+        {item.isUndone && (
           <button type="button" class="quiet" onClick={() => void change("redo")}>
             Redo
           </button>

@@ -57,7 +57,8 @@ md.renderer.rules.code_inline = (tokens, at) => {
   const shown = `<code>${escape(code)}</code>`;
   return path ? `<a ${linkTo(line ? `${path}#L${line}` : path)}>${shown}</a>` : shown;
 };
-md.renderer.rules.table_open = () => `<div class="table" tabindex="0" role="group" aria-label="Table"><table>`;
+md.renderer.rules.table_open = (tokens, at) =>
+  `<div class="table ${tokens[at]?.attrGet("class") ?? ""}" tabindex="0" role="group" aria-label="Table"><table>`;
 md.renderer.rules.table_close = () => "</table></div>";
 for (const cell of ["th", "td"]) {
   md.renderer.rules[`${cell}_open`] = (tokens, at) => {

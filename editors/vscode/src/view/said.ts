@@ -1,9 +1,13 @@
 /** What messages and stored items are in a transcript. */
 import type { Item as StoredItem, Message } from "../protocol";
-import type { Item, Prompt, Prose } from "./item";
+import type { Added, End, Item, Prompt, Prose } from "./item";
 import { put } from "./list";
 
-const CONTEXT_MARK = "\n\n[From the editor.";
+/** Stands before the first piece, and is said to the model. */
+const FOR_THE_MODEL = /^\[From the editor\..*\n+/;
+
+/** What Marvin itself tells the model, in the place of the person. */
+const FROM_MARVIN = /^\[Marvin: ([^]*)\]$/;
 
 /** With what a finished message says; the results of tools are told by their own events. */
 export function messageOf(items: readonly Item[], message: Message): readonly Item[] {
@@ -12,7 +16,10 @@ export function messageOf(items: readonly Item[], message: Message): readonly It
   }
   const text = said(message, "text");
   if (message.role === "user") {
-    return put(items, promptOf(message));
+    const told = FROM_MARVIN.exec(text)?.[1];
+    return told === undefined
+      ? put(items, promptOf(message))
+      : put(items, { kind: "note", id: message.id, level: "note", text: `The model is told: ${told}` });
   }
   const thought = said(message, "thinking");
   const next = thought ? prose(items, "thought", message.id, thought) : thoughtOver(items, message.id);
@@ -23,23 +30,49 @@ export function messageOf(items: readonly Item[], message: Message): readonly It
 
 /** A message of the person, parted from what the editor sent along. */
 export function promptOf(message: Message): Prompt {
-  const text = said(message, "text");
-  const at = text.indexOf(CONTEXT_MARK);
   return {
     kind: "prompt",
     id: message.id,
-    text: at < 0 ? text : text.slice(0, at),
-    context: at < 0 ? "" : text.slice(at + 2),
+    text: said(message, "text"),
+    context: message.parts.flatMap(addedBy),
     images: message.parts.filter((part) => part.type === "image"),
   };
 }
 
+function addedBy(part: Message["parts"][number]): Added[] {
+  return part.type === "text" && part.label !== undefined
+    ? [{ label: part.label, text: part.text.trim().replace(FOR_THE_MODEL, "") }]
+    : [];
+}
+
+/** What the person, or the model, said or thought. */
 function said(message: Message, type: "text" | "thinking"): string {
-  return message.parts.map((part) => (part.type === type ? part.text : "")).join("");
+  return message.parts.map((part) => (part.type === type && !("label" in part) ? part.text : "")).join("");
+}
+
+/**
+ * The items of a page of the store, and the end of each turn of it that is over.
+ *
+ * @param running the turn that is not
+ */
+export function page(items: readonly StoredItem[], running: string | undefined): Item[] {
+  return items.flatMap((item, at) => {
+    const { turnId } = item;
+    const isOver = turnId !== undefined && turnId !== running && items[at + 1]?.turnId !== turnId;
+    return isOver ? [...stored(item), endOf(turnId, items)] : stored(item);
+  });
+}
+
+/** The store does not say which tools change files: one that ran may have. */
+function endOf(turnId: string, items: readonly StoredItem[]): End {
+  const hasChanges = items.some(
+    (each) => each.turnId === turnId && each.kind === "toolCall" && each.status !== "denied",
+  );
+  return { kind: "end", id: turnId, stopReason: "completed", hasChanges };
 }
 
 /** The items of one item of the store. */
-export function stored(item: StoredItem): Item[] {
+function stored(item: StoredItem): Item[] {
   if (item.kind === "message") {
     return [...messageOf([], item.message)];
   }

@@ -1,9 +1,9 @@
 /** All that the page shows, as a value, and what each message of the host makes of it. */
-import type { Option, UsageGetResult } from "../protocol";
-import type { Chip, Connection, Picture, ToView, WhenBusy } from "../shared/messages";
+import type { Message, Option, UsageGetResult } from "../protocol";
+import type { Chip, Connection, Draft, Picture, ToView, WhenBusy } from "../shared/messages";
 import type { End } from "./item";
 import { promptOf } from "./said";
-import { loaded, told, withOlder, type Transcript } from "./transcript";
+import { loaded, lost, told, withOlder, withUndone, type Snapshot, type Transcript } from "./transcript";
 
 /** A prompt that was sent and is not in the transcript yet. `turnId` is known once the server has taken it. */
 export interface Sent {
@@ -12,12 +12,6 @@ export interface Sent {
   pictures: readonly Picture[];
   state: "sending" | "running" | "queued" | "steered";
   turnId?: string;
-}
-
-/** What stands in the input. */
-export interface Draft {
-  text: string;
-  pictures: readonly Picture[];
 }
 
 export interface State {
@@ -65,8 +59,10 @@ export function begin(kept: Kept | undefined): State {
 /** @param kept what an earlier page of this view left */
 export function received(state: State, message: Exclude<ToView, { type: "answer" }>, kept?: Kept): State {
   switch (message.type) {
-    case "connection":
-      return { ...state, connection: message.connection };
+    case "connection": {
+      const isLost = message.connection.state !== "ready" && state.transcript;
+      return { ...state, connection: message.connection, ...(isLost && { transcript: lost(isLost) }) };
+    }
     case "loaded":
       return shown(state, message, kept);
     case "older":
@@ -78,6 +74,10 @@ export function received(state: State, message: Exclude<ToView, { type: "answer"
     case "session":
       return state.transcript?.session.id === message.session.id
         ? { ...state, transcript: { ...state.transcript, session: message.session } }
+        : state;
+    case "undone":
+      return state.transcript?.session.id === message.sessionId
+        ? { ...state, transcript: withUndone(state.transcript, message.turnIds) }
         : state;
     case "options":
       return { ...state, options: message.options };
@@ -100,17 +100,28 @@ export function joined(first: Draft, second: Draft): Draft {
   return { text: first.text + gap + second.text, pictures: [...first.pictures, ...second.pictures] };
 }
 
-/** The ends of turns that a snapshot of the same session does not have. */
+/** The words and pictures of a prompt, to be sent anew. */
+export function draftOf(message: Message): Draft {
+  const { text, images } = promptOf(message);
+  return {
+    text,
+    pictures: images.map(({ mimeType, data }, at) => ({ mimeType, data, name: `picture ${at + 1}` })),
+  };
+}
+
+/** The ends of turns: a snapshot of the same session does not have their reasons. */
 export function endsOf(transcript: Transcript | undefined): End[] {
   return transcript?.items.filter((item) => item.kind === "end") ?? [];
 }
 
 function shown(state: State, message: Extract<ToView, { type: "loaded" }>, kept: Kept | undefined): State {
-  const { snapshot, draft } = message;
+  const { draft } = message;
+  const snapshot: Snapshot = message.snapshot;
   const { id } = snapshot.session;
   if (state.transcript?.session.id === id) {
     const drafts = snapshot.drafts.map(({ message }) => promptOf(message).text);
-    const sent = state.sent.filter((each) => each.state !== "running" && !drafts.includes(each.text));
+    const isTold = ({ state }: Sent) => state === "running" || (state === "queued" && snapshot.queued !== undefined);
+    const sent = state.sent.filter((each) => !isTold(each) && !drafts.includes(each.text));
     return { ...state, transcript: loaded(snapshot, endsOf(state.transcript)), sent, isLoadingOlder: false };
   }
   const own = kept?.sessionId === id ? kept : undefined;
@@ -119,9 +130,7 @@ function shown(state: State, message: Extract<ToView, { type: "loaded" }>, kept:
     ...rest,
     transcript: loaded(snapshot, own?.ends),
     // What was typed before there was a session stays.
-    draft: state.transcript
-      ? { text: draft, pictures: [] }
-      : joined(own?.draft ?? { text: draft, pictures: [] }, state.draft),
+    draft: state.transcript ? draft : joined(own?.draft ?? draft, state.draft),
     sent: [],
     problem: "",
     panel: "transcript",

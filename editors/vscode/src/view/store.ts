@@ -1,7 +1,8 @@
 /** The state of the page, and what the person can do to it. Whoever draws it calls `watch`. */
-import type { Request } from "../shared/messages";
+import type { Draft, Request } from "../shared/messages";
 import { keep, kept as keptBefore, listen, post, request, type Answer, type Params } from "./host";
-import { begin, EMPTY, endsOf, joined, received, type Draft, type Kept, type State } from "./state";
+import { begin, EMPTY, endsOf, joined, received, type Kept, type State } from "./state";
+import { notOf } from "./transcript";
 
 const KEEP_MS = 250;
 /** Ends of turns that are kept for the next page. */
@@ -11,7 +12,8 @@ const before = keptBefore() as Kept | undefined;
 let state = begin(before);
 let draw: (state: State) => void = () => {};
 let keys = 0;
-let told = { text: "", sessionId: "" };
+/** What the host has of the draft of a session. */
+let told: Draft & { sessionId: string } = { ...EMPTY, sessionId: "" };
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Call `draw` with the state now and after each change. */
@@ -22,6 +24,7 @@ export function watch(drawing: (state: State) => void): void {
     const wasStale = state.transcript?.isStale ?? false;
     if (message.type === "loaded") {
       keepNow();
+      told = { ...message.draft, sessionId: message.snapshot.session.id };
     }
     change(received(state, message, before));
     const { transcript } = state;
@@ -57,10 +60,11 @@ function keepNow(): void {
   const whole = sent.filter((each) => each.state === "sending").reduceRight((rest, each) => joined(each, rest), draft);
   const sessionId = transcript.session.id;
   keep({ sessionId, draft: whole, whenBusy, ends: endsOf(transcript).slice(-MOST_ENDS) } satisfies Kept);
-  const isNew = sessionId === told.sessionId ? whole.text !== told.text : whole.text !== "";
-  if (isNew) {
-    told = { text: whole.text, sessionId };
-    post({ type: "draft", ...told });
+  const { text, pictures } = whole;
+  const hasOthers = pictures !== told.pictures && pictures.length + told.pictures.length > 0;
+  if (text !== told.text || hasOthers) {
+    told = { text, pictures, sessionId };
+    post({ type: "draft", sessionId, text, ...(hasOthers && { pictures }) });
   }
 }
 
@@ -90,10 +94,15 @@ export function focusInput(): void {
   change({ ...state, focus: state.focus + 1 });
 }
 
+/** Whether there is something to send. */
+export function isSendable({ text, pictures }: Draft): boolean {
+  return text.trim() !== "" || pictures.length > 0;
+}
+
 /** Send what stands in the input. It comes back there when the server does not take it. */
 export async function send(whenBusy = state.whenBusy): Promise<void> {
   const { transcript, draft } = state;
-  if (!transcript || draft.text.trim() === "" || state.connection.state !== "ready") {
+  if (!transcript || !isSendable(draft) || state.connection.state !== "ready") {
     return;
   }
   const sessionId = transcript.session.id;
@@ -102,9 +111,12 @@ export async function send(whenBusy = state.whenBusy): Promise<void> {
   const text = draft.text;
   try {
     const taken = await request("send", { sessionId, text, pictures: [...draft.pictures], whenBusy });
+    const { turnId, state: how } = taken;
     // A slash command may be over by now, and leaves no message.
-    const isOver = endsOf(state.transcript).some(({ id }) => id === taken.turnId && taken.state === "running");
-    const sent = state.sent.flatMap((each) => (each.key !== sending.key ? each : isOver ? [] : { ...each, ...taken }));
+    const isOver = how === "running" && endsOf(state.transcript).some(({ id }) => id === turnId);
+    const sent = state.sent.flatMap((each) => {
+      return each.key !== sending.key ? each : how === "finished" || isOver ? [] : { ...each, turnId, state: how };
+    });
     change({ ...state, sent });
     keepNow();
   } catch (error) {
@@ -112,7 +124,7 @@ export async function send(whenBusy = state.whenBusy): Promise<void> {
     const sent = state.sent.filter((each) => each.key !== sending.key);
     change({ ...state, sent, problem: wordsOf(error), draft: isHere ? joined(draft, state.draft) : state.draft });
     if (!isHere) {
-      post({ type: "draft", sessionId, text });
+      post({ type: "draft", sessionId, text, pictures: draft.pictures });
     }
   }
 }
@@ -130,7 +142,11 @@ export async function takeBack(turnId: string, draft: Draft): Promise<void> {
   if (transcript?.session.id === sessionId) {
     change({
       ...state,
-      transcript: { ...transcript, drafts: transcript.drafts.filter(({ id }) => id !== turnId) },
+      transcript: {
+        ...transcript,
+        queued: notOf(transcript.queued, turnId),
+        drafts: transcript.drafts.filter(({ id }) => id !== turnId),
+      },
       sent: state.sent.filter((each) => each.turnId !== turnId || each.state !== "queued"),
       draft: joined(state.draft, draft),
       focus: state.focus + 1,

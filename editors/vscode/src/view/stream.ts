@@ -1,16 +1,17 @@
 /**
  * A text that grows, as Markdown in the page. Blocks that are closed are drawn once and left alone; only the last one
- * is drawn anew, so that a long answer costs no more at its end than at its beginning.
+ * is drawn anew, and parted when it is long, so that a long answer costs no more at its end than at its beginning.
  */
 import type { Token } from "markdown-it";
+import { cutOf, offsetOf, type Cut } from "./cut";
 import { LongFence } from "./fence";
 import { inFrames } from "./frames";
 import { parsed, rendered } from "./markdown";
 
 /** How much new text is taken in one go. */
-const SLICE = 16_384;
+const SLICE = 4_096;
 /** An open block above this is not drawn anew for each word. */
-const LARGE = 8_192;
+const LARGE = 4_096;
 
 export class MarkdownStream {
   private text = "";
@@ -19,7 +20,8 @@ export class MarkdownStream {
   private taken = 0;
   private closed = 0;
   private env = {};
-  private continuesList = false;
+  /** What the text after the closed blocks goes on with. */
+  private part: Cut | undefined;
   private readonly open = document.createElement("div");
   private fence: LongFence | undefined;
 
@@ -38,7 +40,7 @@ export class MarkdownStream {
       this.open.replaceChildren();
       this.taken = this.closed = 0;
       this.env = {};
-      this.continuesList = false;
+      this.part = undefined;
       this.fence = undefined;
     }
     this.text = text;
@@ -55,29 +57,41 @@ export class MarkdownStream {
       return false;
     }
     this.taken = Math.min(this.text.length, this.taken + SLICE);
-    this.take(this.text.slice(this.closed, this.taken), isLast && this.isWhole);
+    this.take(isLast && this.isWhole);
     return !isLast;
   };
 
-  private take(tail: string, isWhole: boolean): void {
-    const tokens = parsed(tail, this.env);
-    if (this.continuesList && tokens[0]?.type.endsWith("list_open")) {
-      tokens[0].attrJoin("class", "continued");
+  private take(isWhole: boolean): void {
+    const tail = this.text.slice(this.closed, this.taken);
+    if (tail.startsWith("\n")) {
+      // However often a block was parted, an empty line ends it.
+      this.part = undefined;
     }
+    const head = this.part?.head ?? "";
+    const tokens = tail === "" ? [] : this.parsed(head + tail);
     const from = isWhole ? tokens.length : this.openFrom(tokens);
-    if (from > 0) {
-      this.close(tokens.slice(0, from), tail, isWhole ? undefined : tokens[from]?.map?.[0]);
-    }
-    const rest = tokens.slice(from);
-    const [list, item] = rest;
-    const start = list?.type.endsWith("list_open") && tail.length > LARGE ? lastItem(rest) : 0;
-    if (list && item && start > 1) {
-      this.close([...rest.slice(0, start), ...rest.slice(-1)], tail, rest[start]?.map?.[0]);
-      this.continuesList = true;
-      this.take(this.text.slice(this.closed, this.taken), false);
+    const line = tokens[from]?.map?.[0];
+    const cut = from <= 0 && tail.length > LARGE ? cutOf(tokens, head + tail) : undefined;
+    if (cut) {
+      const parted = this.parsed((head + tail).slice(0, cut.at));
+      parted[0]?.attrJoin("class", "parted");
+      this.close(parted, cut.at - head.length, cut);
+    } else if (from > 0) {
+      this.close(tokens.slice(0, from), line === undefined ? tail.length : offsetOf(head + tail, line) - head.length);
+    } else {
+      this.drawOpen(tokens);
       return;
     }
-    this.drawOpen(rest);
+    this.take(false);
+  }
+
+  /** The first token is marked where it goes on with a block that was parted. */
+  private parsed(text: string): Token[] {
+    const tokens = parsed(text, this.env);
+    if (tokens[0] && tokens[0].type === this.part?.type) {
+      tokens[0].attrJoin("class", "continued");
+    }
+    return tokens;
   }
 
   /** The index of the last block's first token. */
@@ -85,8 +99,8 @@ export class MarkdownStream {
     return tokens.findLastIndex((token) => token.level === 0 && token.nesting >= 0 && token.map !== null);
   }
 
-  /** Draw what will not change any more, up to a line of the tail, or all of it. */
-  private close(tokens: Token[], tail: string, line: number | undefined): void {
+  /** Draw what will not change any more, which is so much of the text; `part` is what the rest goes on with. */
+  private close(tokens: Token[], size: number, part?: Cut): void {
     const [first, ...others] = tokens;
     if (first?.type === "fence" && this.fence?.grow(first)) {
       this.open.before(...this.open.childNodes);
@@ -94,8 +108,8 @@ export class MarkdownStream {
     } else {
       this.open.insertAdjacentHTML("beforebegin", rendered(tokens, this.env));
     }
-    this.closed += line === undefined ? tail.length : offsetOf(tail, line);
-    this.continuesList = false;
+    this.closed += size;
+    this.part = part;
     this.fence = undefined;
   }
 
@@ -106,19 +120,7 @@ export class MarkdownStream {
     }
     this.open.innerHTML = rendered(tokens, this.env);
     const code = this.open.querySelector("code");
-    const isLong = first?.type === "fence" && first.content.length > LARGE / 2;
+    const isLong = first?.type === "fence" && first.content.length > LARGE;
     this.fence = isLong && code ? new LongFence(first, code) : undefined;
   }
-}
-
-function lastItem(tokens: Token[]): number {
-  return tokens.findLastIndex((token) => token.type === "list_item_open" && token.level === 1);
-}
-
-function offsetOf(text: string, line: number): number {
-  let at = 0;
-  for (let count = 0; count < line; count += 1) {
-    at = text.indexOf("\n", at) + 1;
-  }
-  return at;
 }

@@ -8,6 +8,7 @@ import type {
   Draft,
   Event,
   Item as StoredItem,
+  Message,
   Patch,
   Permission,
   Session,
@@ -16,10 +17,19 @@ import type {
   TurnEventsParams,
   TurnFinished,
 } from "../protocol";
-import type { End, Item, Note, Tool } from "./item";
+import type { End, Item, Note, Prose, Tool } from "./item";
 import { changed, placed, put, without } from "./list";
-import { grown, messageOf, prose, stored, thoughtOver } from "./said";
+import { grown, messageOf, page, prose, thoughtOver } from "./said";
 import { settledBy } from "./words";
+
+/** A prompt that waits for a turn of its own. */
+export interface Queued {
+  turnId: string;
+  message: Message;
+}
+
+/** Older servers do not tell what waits. */
+export type Snapshot = SessionLoadResult & { queued?: readonly Queued[] };
 
 export interface Transcript {
   session: Session;
@@ -37,6 +47,8 @@ export interface Transcript {
   hasChanges: boolean;
   /** Open questions, the oldest first. */
   questions: readonly Permission[];
+  /** Prompts that waited when the session was loaded. */
+  queued: readonly Queued[];
   /** Prompts that were never started. */
   drafts: readonly Draft[];
 }
@@ -47,10 +59,16 @@ const MOST_OUTPUT = 65_536;
 /**
  * What a snapshot shows.
  *
- * @param ends of turns of this session that were seen before, which a snapshot does not have
+ * @param ends of turns of this session that were seen here: they have what a snapshot does not know
  */
-export function loaded(snapshot: SessionLoadResult, ends: readonly End[] = []): Transcript {
-  let items = snapshot.items.flatMap(stored);
+export function loaded(snapshot: Snapshot, ends: readonly End[] = []): Transcript {
+  const seen = new Map(ends.map((end) => [end.id, end]));
+  const stored = page(snapshot.items, snapshot.turnId);
+  const isStored = ({ id }: Prose) => stored.some((item) => item.id === id);
+  let items = stored.flatMap((item) => {
+    const end = item.kind === "end" && seen.get(item.id);
+    return end ? [...(end.lost ?? []).filter((each) => !isStored(each)), end] : item;
+  });
   const { partial } = snapshot;
   if (partial?.thought) {
     items = put(items, { kind: "thought", id: partial.messageId, text: partial.thought, isWhole: partial.text !== "" });
@@ -64,11 +82,6 @@ export function loaded(snapshot: SessionLoadResult, ends: readonly End[] = []): 
     const isProposed = call?.kind === "tool" && call.status === "running";
     items = placed(items, { kind: "change", id: patch.id, patch, isProposed, decided: {} }, patch.toolCallId);
   }
-  for (const end of ends) {
-    if (items.some((item) => item.id === end.after)) {
-      items = placed(items, end, end.after);
-    }
-  }
   return {
     session: snapshot.session,
     seq: snapshot.seq,
@@ -76,16 +89,61 @@ export function loaded(snapshot: SessionLoadResult, ends: readonly End[] = []): 
     items,
     hasChanges: snapshot.turnId !== undefined,
     questions: snapshot.openPermissions,
+    queued: snapshot.queued ?? [],
     drafts: snapshot.drafts,
     ...(snapshot.cursor !== undefined && { cursor: snapshot.cursor }),
     ...(snapshot.turnId !== undefined && { turnId: snapshot.turnId }),
   };
 }
 
+/** The server has ended, and with it the turn that ran; what had come of it stays. */
+export function lost(transcript: Transcript): Transcript {
+  const { turnId, costUsd: _, ...rest } = transcript;
+  if (turnId === undefined) {
+    return transcript;
+  }
+  const items = transcript.items.map((item): Item => {
+    if ((item.kind === "answer" || item.kind === "thought") && !item.isWhole) {
+      return { ...item, isWhole: true };
+    }
+    return item.kind === "tool" && item.status === "running" ? { ...item, status: "cancelled" } : item;
+  });
+  const end: End = {
+    kind: "end",
+    id: turnId,
+    stopReason: "failed",
+    error: "The server ended during this turn. What had arrived is kept.",
+    hasChanges: transcript.hasChanges,
+    lost: items.filter((item, at): item is Prose => item !== transcript.items[at] && item.kind !== "tool"),
+  };
+  return { ...rest, items: put(items, end), questions: [], hasChanges: false };
+}
+
+/** With these turns, and no others, taken back. */
+export function withUndone(transcript: Transcript, turnIds: readonly string[]): Transcript {
+  const items = transcript.items.map((item) => {
+    const isUndone = turnIds.includes(item.id);
+    return item.kind === "end" && isUndone !== (item.isUndone ?? false) ? { ...item, isUndone } : item;
+  });
+  return items.some((item, at) => item !== transcript.items[at]) ? { ...transcript, items } : transcript;
+}
+
 /** With the page before what is there. */
 export function withOlder(transcript: Transcript, older: StoredItem[], cursor: string | undefined): Transcript {
   const { cursor: _, ...rest } = transcript;
-  const items = [...older.flatMap(stored), ...transcript.items];
+  // A turn may go on from one page to the next: its end is on the latter.
+  const before = page(older, transcript.turnId);
+  const [last] = before.slice(-1);
+  const goesOn = last?.kind === "end" && transcript.items.some(({ kind, id }) => kind === "end" && id === last.id);
+  const items = goesOn
+    ? [
+        ...before.slice(0, -1),
+        ...changed(transcript.items, "end", last.id, (end) => ({
+          ...end,
+          hasChanges: end.hasChanges || last.hasChanges,
+        })),
+      ]
+    : [...before, ...transcript.items];
   return { ...rest, items, ...(cursor !== undefined && { cursor }) };
 }
 
@@ -105,7 +163,13 @@ function after(transcript: Transcript, event: Event): Transcript {
   switch (event.type) {
     case "turn.started": {
       const { costUsd: _, ...rest } = transcript;
-      return { ...rest, turnId: event.turnId, hasChanges: false, drafts: without(transcript.drafts, event.turnId) };
+      return {
+        ...rest,
+        turnId: event.turnId,
+        hasChanges: false,
+        queued: notOf(transcript.queued, event.turnId),
+        drafts: without(transcript.drafts, event.turnId),
+      };
     }
     case "message.delta":
       return {
@@ -121,7 +185,6 @@ function after(transcript: Transcript, event: Event): Transcript {
     case "tool.started":
       return {
         ...transcript,
-        hasChanges: transcript.hasChanges || event.kind === "edit" || event.kind === "execute",
         items: put(items, { ...toolOf(event), status: "running", output: "" }),
       };
     case "tool.output":
@@ -135,6 +198,7 @@ function after(transcript: Transcript, event: Event): Transcript {
     case "tool.finished":
       return {
         ...transcript,
+        hasChanges: transcript.hasChanges || (event.status !== "denied" && isCommand(items, event.toolCallId)),
         items: changed(items, "tool", event.toolCallId, (tool) => ({
           ...tool,
           status: event.status,
@@ -149,7 +213,7 @@ function after(transcript: Transcript, event: Event): Transcript {
     case "patch.proposed":
       return { ...transcript, items: proposed(items, event.patch) };
     case "patch.applied":
-      return { ...transcript, items: applied(items, event.patch) };
+      return { ...transcript, hasChanges: true, items: applied(items, event.patch) };
     case "patch.resolved": {
       const decided = Object.fromEntries([
         ...event.kept.map((id) => [id, true]),
@@ -180,19 +244,27 @@ function after(transcript: Transcript, event: Event): Transcript {
 function ended(transcript: Transcript, event: TurnFinished): Transcript {
   const { turnId, costUsd, ...rest } = transcript;
   if (turnId !== event.turnId) {
-    return transcript;
+    return { ...transcript, queued: notOf(transcript.queued, event.turnId) };
   }
   const items = thoughtOver(transcript.items);
   const end: End = {
     kind: "end",
     id: event.turnId,
-    after: items.at(-1)?.id ?? "",
     stopReason: event.stopReason,
     hasChanges: transcript.hasChanges,
     ...(event.error && { error: event.error.message }),
     ...(costUsd !== undefined && { costUsd }),
   };
   return { ...rest, items: put(items, end), hasChanges: false };
+}
+
+function isCommand(items: readonly Item[], toolCallId: string): boolean {
+  return items.some((item) => item.kind === "tool" && item.id === toolCallId && item.effect === "execute");
+}
+
+/** Without the prompt of a turn, which waits no longer. */
+export function notOf(queued: readonly Queued[], turnId: string): readonly Queued[] {
+  return queued.filter((each) => each.turnId !== turnId);
 }
 
 function settled(transcript: Transcript, permissionId: string, answer: string): Transcript {
