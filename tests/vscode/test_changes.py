@@ -53,7 +53,7 @@ async def test_what_waits_for_a_review_is_marked_in_the_next_window_without_the_
     await window.page.keyboard.press("Control+s")
     await window.hide_chat()
     await window.reload()
-    await window.explorer.wait_for()
+    await window.search.wait_for()
     await window.press("Keep")
     await window.page.get_by_text("Marvin changed this (1 of 1)").wait_for()
 

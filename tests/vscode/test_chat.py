@@ -141,7 +141,7 @@ async def test_a_window_starts_no_server_before_it_is_needed(
     await window.hide_chat()
     (before,) = _servers(repository)
     await window.reload()
-    await window.explorer.wait_for()
+    await window.search.wait_for()
     await window.page.locator(".statusbar-item", has_text="Marvin").wait_for()
     assert [server for server in _servers(repository) if server != before] == []
     await window.show_chat()

@@ -15,21 +15,25 @@ from tests.vscode.code_server import SECONDS
 SIZE = (1280, 800)
 _THEMES: Mapping[Literal["light", "dark"], str] = {"light": "vs", "dark": "vs-dark"}
 _VIEW = 'iframe.webview.ready[src*="extensionId=marvin-assistant.marvin"]'
-_STORED = """async () => {
+_STORED = """async (known) => {
   const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
-  const shown = async ({ name }) => {
+  const isSearch = async ({ name }) => {
     const database = await done(indexedDB.open(name));
     const isState = database.objectStoreNames.contains("ItemTable");
     const items = isState && database.transaction("ItemTable").objectStore("ItemTable");
-    const id = items ? await done(items.get("workbench.sidebar.activeviewletid")) : undefined;
+    const id = items && (await done(items.get("workbench.sidebar.activeviewletid")));
     database.close();
-    return id;
+    return id === "workbench.view.search";
   };
-  while ((await Promise.all((await indexedDB.databases()).map(shown))).some((id) => id !== undefined)) {
+  for (;;) {
+    const found = (await Promise.all((await indexedDB.databases()).map(isSearch))).filter(Boolean).length;
+    if (found > known) {
+      return found;
+    }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }"""
-"""Until VS Code has stored that the side bar shows nothing but what it shows by default."""
+"""Until VS Code has stored of more windows than these that their side bar shows the search; gives their number."""
 _OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -109,15 +113,16 @@ class Window:
         return self.chat
 
     async def hide_chat(self) -> None:
-        """Show the Explorer in its place, for the next window, too: VS Code stores that a little later."""
-        await self.command("View: Show Explorer")
-        await self.explorer.wait_for()
+        """Show the search in its place, after a reload, too: VS Code stores that a little later."""
         async with asyncio.timeout(SECONDS):
-            await self.page.evaluate(_STORED)
+            known = await self.page.evaluate(_STORED, -1)
+            await self.command("View: Show Search")
+            await self.search.wait_for()
+            await self.page.evaluate(_STORED, known)
 
     @property
-    def explorer(self) -> Locator:
-        return self.page.locator(".explorer-folders-view")
+    def search(self) -> Locator:
+        return self.page.locator(".search-view")
 
     async def open_file(self, name: str) -> None:
         """Open a file of the workspace by its name, from the box in the title bar."""

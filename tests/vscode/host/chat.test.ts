@@ -120,17 +120,6 @@ test("each session keeps what was typed, pasted and added for it", async () => {
   assert.deepEqual([draft(), chips()], [{ text: "half a tho", pictures: [picture] }, ["changes"]]);
 });
 
-test("a picture can be sent without a word", async () => {
-  const view = await View.open();
-  await view.fresh();
-  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
-  const pictures = [{ mimeType: "image/png", data, name: "dot.png" }];
-  const params = { sessionId: view.sessionId, text: "", pictures, whenBusy: "queue" as const };
-  const { turnId } = await view.request("send", params);
-  const events = await view.finished(turnId);
-  assert.ok(JSON.stringify(events).includes(data));
-});
-
 test("text is inserted into the last editor that can be written in", async () => {
   const view = await View.open();
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(join(root, "shop", "basket.py")));

@@ -40,7 +40,7 @@ export class Requests {
           : pieces.take(sessionId);
         try {
           const images = pictures.map(({ mimeType, data }) => ({ type: "image" as const, mimeType, data }));
-          const input = [...(text.trim() ? [{ type: "text" as const, text }] : []), ...images];
+          const input = [{ type: "text" as const, text }, ...images];
           const prompt = { sessionId, clientTurnId: randomUUID(), input, context, whenBusy };
           const start = () => server.request("marvin/turn/start", prompt);
           // With its id it is one turn, however often it is sent: the server may have ended before or after it began.

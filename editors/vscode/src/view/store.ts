@@ -5,6 +5,8 @@ import { begin, EMPTY, endsOf, joined, received, type Kept, type State } from ".
 import { notOf } from "./transcript";
 
 const KEEP_MS = 250;
+/** What is said with pictures alone, since a prompt has words. */
+const LOOK = "Look at this.";
 /** Ends of turns that are kept for the next page. */
 const MOST_ENDS = 50;
 
@@ -106,9 +108,9 @@ export async function send(whenBusy = state.whenBusy): Promise<void> {
     return;
   }
   const sessionId = transcript.session.id;
-  const sending = { ...draft, key: (keys += 1), state: "sending" as const };
+  const text = draft.text.trim() ? draft.text : LOOK;
+  const sending = { ...draft, text, key: (keys += 1), state: "sending" as const };
   change({ ...state, draft: EMPTY, sent: [...state.sent, sending], problem: "" });
-  const text = draft.text;
   try {
     const taken = await request("send", { sessionId, text, pictures: [...draft.pictures], whenBusy });
     const { turnId, state: how } = taken;
@@ -124,7 +126,7 @@ export async function send(whenBusy = state.whenBusy): Promise<void> {
     const sent = state.sent.filter((each) => each.key !== sending.key);
     change({ ...state, sent, problem: wordsOf(error), draft: isHere ? joined(draft, state.draft) : state.draft });
     if (!isHere) {
-      post({ type: "draft", sessionId, text, pictures: draft.pictures });
+      post({ type: "draft", sessionId, text: draft.text, pictures: draft.pictures });
     }
   }
 }
