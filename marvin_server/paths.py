@@ -47,6 +47,25 @@ class Paths(Struct, frozen=True):
     def logs(self) -> Path:
         return self.state / "logs"
 
+    @property
+    def commands(self) -> Path:
+        """Commands of the person's own: Markdown files."""
+        return self.config / "commands"
+
+    @property
+    def profiles(self) -> Path:
+        """What people write of themselves, a folder for each profile."""
+        return self.config / "profiles"
+
+    @property
+    def last_profile(self) -> Path:
+        """The name of the profile that a terminal used last."""
+        return self.state / "last_profile"
+
+    def history(self, profile: str) -> Path:
+        """The lines that were entered in terminals."""
+        return self.data / "profiles" / profile / "history"
+
     def trust(self, profile: str) -> Path:
         """What a person has accepted of projects' own files, a file for each."""
         return self.data / "profiles" / profile / "trust"

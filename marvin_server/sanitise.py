@@ -21,7 +21,9 @@ _PLAIN = bytes((9, 10, *range(32, 127)))
 _FILLERS = "\u115f\u1160\u3164\uffa0"
 _DROPPED = r"(?:\x1b\[|\x9b)[0-9;:]{0,64}m|\r(?=\n)"
 _STRANGE = re.compile(rf"(?P<dropped>{_DROPPED})|[^{_HARMLESS}]|[{_FILLERS}]")
-_STRANGE_EXACTLY = re.compile(rf"(?P<dropped>(?!))|[^{_HARMLESS}]|[{_FILLERS}]")
+# What looks like a space and is none: the braille pattern without a dot, and the blank between ideographs.
+_BLANKS = "\u2800\u3000"
+_STRANGE_EXACTLY = re.compile(rf"(?P<dropped>(?!))|[^{_HARMLESS}]|[{_FILLERS}{_BLANKS}]")
 # The end of a piece whose meaning depends on what comes next.
 _PENDING = re.compile(r"(?:\x1b(?:\[[0-9;:]{0,64})?|\x9b[0-9;:]{0,64}|\r|[\u200c\u200d])\Z")
 
@@ -123,13 +125,15 @@ def _visible(char: str, before: str, after: str, *, exactly: bool) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "␡"
+    if exactly and char in _BLANKS:
+        return _numbered(char)
     kind = _category(char)
     if kind in ("Mn", "Me"):
         return _mark(char, before, exactly=exactly)
     if kind == "Cf":
         stays = code in _SHAPED or (not exactly and (_is_joined(char, before, after) or _is_of_a_flag(char, before)))
     elif kind == "Zs":
-        stays = not exactly or char == "\u3000"
+        stays = not exactly
     elif kind == "Cn":
         stays = not (code == 0x2065 or 0xFFF0 <= code <= 0xFFF8 or 0xE0000 <= code <= 0xE0FFF)
     else:

@@ -112,6 +112,7 @@ def load(
     flags: Mapping[str, object],
     environ: Mapping[str, str] | None = None,
     file: Path | None = None,
+    profile: Callable[[Paths], str | None] = lambda _: None,
 ) -> Settings:
     """Merge every source into one ``Settings``.
 
@@ -119,7 +120,7 @@ def load(
     just typed it. A wrong or unknown setting in the environment or the file is left out and named in ``warnings``, but
     for two kinds: where a wrong ``approve``, ``sandbox`` or ``readonly`` stands, or the file cannot be read, the
     strictest value holds; a wrong provider, profile or cost limit raises ``UsageError``.
-    ``file`` replaces the usual ``config.yaml`` and must then exist.
+    ``file`` replaces the usual ``config.yaml`` and must then exist; ``profile`` gives the one where nobody names one.
     """
     environ = dict(os.environ if environ is None else environ)
     places = paths.find(environ)
@@ -136,4 +137,6 @@ def load(
                 values[name] = config_file.CHECKS[name](value)
             except ValueError as error:
                 raise UsageError(f"--{name.replace('_', '-')} {error}, not {shown(value)}") from None
+    if "profile" not in values and (remembered := profile(places)) is not None:
+        values["profile"] = remembered
     return Settings(paths=places, environ=environ, warnings=tuple(warnings), **values)

@@ -1,6 +1,7 @@
 """What holds for every test: a home of its own, no keys, loopback only; and the fixtures that suites share."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -51,8 +52,11 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home for the test and its children, and an environment without keys, proxies and preferences."""
+def home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty home for the test and its children, and an environment without keys, proxies and preferences.
+
+    It is gone after the test: some programs put hundreds of megabytes into each new home.
+    """
     for name in os.environ:
         upper = name.upper()
         if upper.startswith(_FOREIGN_PREFIXES) or upper.endswith(_FOREIGN_SUFFIXES) or upper in _FOREIGN_NAMES:
@@ -71,7 +75,8 @@ def home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "CACHE": ".cache",
     }.items():
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(folder / place))
-    return folder
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

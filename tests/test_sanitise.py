@@ -151,6 +151,8 @@ def test_what_a_person_decides_on_hides_nothing_at_all() -> None:
     assert revealed("é 👩\u200d💻 ⚠\ufe0f می\u200cخواهم a\u00a0b\r\n\x1b[1mx") == (
         "é 👩⟨U+200D⟩💻 ⚠⟨U+FE0F⟩ می⟨U+200C⟩خواهم a⟨U+00A0⟩b␍\n␛[1mx"
     )
+    assert revealed("rm\u3000-r\u2800x") == "rm⟨U+3000⟩-r⟨U+2800⟩x"
+    assert printable("漢\u3000字 \u2800") == "漢\u3000字 \u2800"
 
 
 def test_a_line_is_one_line() -> None:
@@ -196,4 +198,6 @@ def test_every_character_that_has_a_shape_passes_alone() -> None:
     shaped = [
         chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) not in unseen and code not in fillers
     ]
-    assert [char for char in shaped if printable(char) != char or revealed(char) != char] == []
+    assert [char for char in shaped if printable(char) != char] == []
+    # The braille pattern without a dot has a shape by its category, and nothing to be seen.
+    assert [char for char in shaped if revealed(char) != char] == ["\u2800"]

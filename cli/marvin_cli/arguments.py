@@ -38,6 +38,9 @@ def parser(subcommands: Sequence[str] = ()) -> Parser:
     add("words", nargs="*", metavar="PROMPT", help="the prompt; '-' adds standard input")
     add("--version", action="version", version=f"marvin {__version__}")
     add("--non-interactive", action="store_true", help="one prompt in, one answer out")
+    add("--plain", action="store_true", help="a prompt loop in plain lines, without redrawing anything")
+    add("--curses", action="store_true", help="a prompt loop that fills the screen")
+    add("--screen-reader", action="store_true", help="as --plain, in words alone: no emoji and nothing that moves")
     add("--prompt", metavar="TEXT", help="the prompt")
     option("--prompt-file", "FILE", "read the prompt from a file")
     picture = "a picture that the prompt is about; '-': standard input, 'clipboard': pasted; can be repeated"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-_SUBCOMMANDS = ("doctor", "login", "lsp", "models", "path", "redo", "sessions", "tools", "trust", "undo")
+SUBCOMMANDS = ("completion", "doctor", "login", "lsp", "models", "path", "redo", "sessions", "tools", "trust", "undo")
 NO_COST = 'MARVIN_COST:{"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}'
 _CANCELLED, _CLOSED_PIPE = 130, 141
 
@@ -35,7 +35,7 @@ def main() -> NoReturn:
 
 def run(words: Sequence[str]) -> int:
     """The exit code of ``marvin`` with these arguments."""
-    if words and words[0] in _SUBCOMMANDS:
+    if words and words[0] in SUBCOMMANDS:
         from marvin_cli import commands
 
         return commands.run(words)
@@ -43,17 +43,25 @@ def run(words: Sequence[str]) -> int:
         from marvin_cli import noninteractive
 
         return noninteractive.run(words)
+    _fill_in()
     from marvin_cli import arguments
     from marvin_server.errors import UsageError
 
     try:
-        arguments.parser(_SUBCOMMANDS).parse_args(words)
-        raise UsageError(
-            "the interactive prompt is not part of this version yet; use marvin --non-interactive --prompt TEXT"
-        )
+        parsed = arguments.parser(SUBCOMMANDS).parse_args(words)
     except UsageError as error:
         sys.stderr.write(f"marvin: {error}\n")
         return 2
+    from marvin_cli import interactive
+
+    return interactive.run(parsed)
+
+
+def _fill_in() -> None:
+    """Have /dev/null in place of the standard streams that are closed; each opens as the lowest number that is free."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _leave(_number: int, _frame: object) -> None:

@@ -1,9 +1,9 @@
-"""What a non-interactive run was asked to do, read from its arguments and standard input."""
+"""What a run was asked to do, read from its arguments and standard input."""
 
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from msgspec import Struct
 from marvin_server import settings
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.messages import Image
+from marvin_server.paths import Paths
 from marvin_server.settings import Settings
 
 _SECONDS, _SECONDS_WITH_DIRECTORY = 180.0, 900.0
@@ -21,7 +22,8 @@ _FLAGS = ("provider", "model", "profile", "approve", "sandbox", "readonly", "max
 
 
 class Request(Struct, frozen=True):
-    """``resume`` is a session's id or how it begins; ``latest`` asks for the newest one of ``directory``."""
+    """``resume`` is a session's id or how it begins; ``latest`` asks for the newest one of ``directory``. The
+    ``prompt`` of a terminal is empty where none was given."""
 
     prompt: str
     images: tuple[Image, ...]
@@ -33,8 +35,12 @@ class Request(Struct, frozen=True):
     topic: str | None
 
 
-def read(arguments: argparse.Namespace) -> Request:
-    """The request. Raises ``UsageError`` for a wrong value and ``MarvinError`` where there is no prompt."""
+def read(
+    arguments: argparse.Namespace, *, interactive: bool = False, profile: Callable[[Paths], str | None] = lambda _: None
+) -> Request:
+    """The request. One that is not ``interactive`` needs a prompt, and stands for a person's yes; ``profile`` gives the
+    one to use where nothing names one. Raises ``UsageError`` for a wrong value and ``MarvinError`` where there is no
+    prompt."""
     directory = _directory(arguments.working_dir)
     schema = None
     if arguments.output_schema is not None:
@@ -42,17 +48,21 @@ def read(arguments: argparse.Namespace) -> Request:
 
         schema = output_schema.read(arguments.output_schema)
     flags = {name: getattr(arguments, name) for name in _FLAGS}
-    loaded = settings.load(flags, file=Path(arguments.config) if arguments.config is not None else None)
-    seconds = _SECONDS_WITH_DIRECTORY if arguments.working_dir else _SECONDS
+    file = Path(arguments.config) if arguments.config is not None else None
+    loaded = settings.load(flags, file=file, profile=profile)
+    if interactive:
+        # A person is there: only what they have just typed stands in for their yes.
+        loaded = replace(loaded, approve=loaded.approve if arguments.approve else None)
+    else:
+        seconds = _SECONDS_WITH_DIRECTORY if arguments.working_dir else _SECONDS
+        loaded = replace(loaded, approve=loaded.approve or "all", request_timeout=loaded.request_timeout or seconds)
     loaded = replace(
         loaded,
-        approve=loaded.approve or "all",
-        request_timeout=loaded.request_timeout or seconds,
         trust=arguments.trust,
         record=Path(arguments.record).absolute() if arguments.record is not None else None,
     )
     return Request(
-        _prompt(arguments),
+        _prompt(arguments, is_needed=not interactive),
         _images(arguments.image, loaded),
         directory,
         loaded,
@@ -71,7 +81,7 @@ def _images(sources: Sequence[str], loaded: Settings) -> tuple[Image, ...]:
     return images.read(sources, loaded.child_environ())
 
 
-def _prompt(arguments: argparse.Namespace) -> str:
+def _prompt(arguments: argparse.Namespace, *, is_needed: bool) -> str:
     words = [word for word in arguments.words if word != "-"]
     sources = (arguments.prompt, arguments.prompt_file, " ".join(words) if words else None)
     given = [source for source in sources if source is not None]
@@ -84,10 +94,10 @@ def _prompt(arguments: argparse.Namespace) -> str:
     text = ""
     if given and given != ["-"]:
         text = _file(arguments.prompt_file) if arguments.prompt_file is not None else given[0]
-    if asks_for_input or not (given or pictures_from_input):
+    if asks_for_input or (is_needed and not (given or pictures_from_input)):
         piped = _standard_input()
         text = f"{text}\n\nStandard input:\n\n{piped}" if text and piped else text or piped
-    if not text.strip():
+    if not text.strip() and (is_needed or arguments.image):
         if arguments.image:
             raise MarvinError("a picture needs a prompt: say with --prompt TEXT what to do with it")
         raise MarvinError("the prompt is empty: give --prompt TEXT, --prompt-file FILE, or pipe one in")

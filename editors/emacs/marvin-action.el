@@ -69,7 +69,7 @@ with the answer, else the conversation is shown."
            (funcall (car entry) (string-trim (or (cadr entry) "")))
          (message "Marvin: %s" (or (plist-get (plist-get event :error) :message)
                                    (plist-get event :stopReason)))
-         (marvin-chat-show session))))))
+         (display-buffer (marvin-chat-buffer session)))))))
 
 ;;;###autoload
 (defun marvin-ask (question)
@@ -153,14 +153,18 @@ message is shown and put into the kill ring."
               (save-excursion
                 (goto-char place)
                 (undo-boundary)
-                (insert text)
+                (condition-case oops
+                    (insert text)
+                  (error (kill-new text)
+                         (message "Marvin: %s; the message is in the kill ring" (error-message-string oops))))
                 (undo-boundary))))))))))
 
 (defun marvin-action--preview (session _turn event)
   "Show the review when EVENT proposes a change and SESSION is shown."
   (when (and (equal (plist-get event :type) "patch.proposed")
              (when-let* ((buffer (marvin-chat--buffer session))) (get-buffer-window buffer)))
-    (marvin--interact #'marvin-diff-review session)))
+    ;; Its window is not selected: what is being typed is not meant for it.
+    (display-buffer (marvin-diff-buffer session))))
 
 (add-hook 'marvin-session-event-functions #'marvin-action--hear)
 (add-hook 'marvin-session-event-functions #'marvin-action--preview)

@@ -35,13 +35,18 @@
     (cond
      ((null document) "only texts of documents are changed here")
      ((null buffer) (format "%s is not open" (plist-get document :uri)))
-     ((buffer-local-value 'buffer-read-only buffer) (format "%s is read-only" (buffer-name buffer)))
-     ((buffer-local-value 'marvin-document--changes buffer)
-      (with-current-buffer buffer
-        (marvin--later #'marvin-document--flush-later buffer))
-      (format "%s was changed meanwhile" (buffer-name buffer)))
-     ((not (equal (plist-get document :version) (buffer-local-value 'marvin-document--version buffer)))
-      (format "%s has another version" (buffer-name buffer))))))
+     (t (with-current-buffer buffer (marvin-apply--obstacle-here (plist-get document :version)))))))
+
+(defun marvin-apply--obstacle-here (version)
+  "Why the current buffer cannot be changed as its VERSION; nil when it can."
+  (let ((owner (and create-lockfiles (not (buffer-modified-p)) (file-locked-p buffer-file-name))))
+    (cond
+     (buffer-read-only (format "%s is read-only" (buffer-name)))
+     ((stringp owner) (format "%s is locked by %s" (buffer-name) owner))
+     ((progn (marvin-document-take-from-disk) (marvin-document-untold-p))
+      (marvin--later #'marvin-document--flush-later (current-buffer))
+      (format "%s was changed meanwhile" (buffer-name)))
+     ((not (equal version marvin-document--version)) (format "%s has another version" (buffer-name))))))
 
 (defun marvin-apply--edit (change)
   "Make CHANGE, an LSP TextDocumentEdit, as one undo step."
@@ -85,15 +90,25 @@
 
 (defun marvin-apply--save (uri)
   "Save the document URI, and give whether it is on disk.
-It is not saved when its file was changed meanwhile."
+It is not saved when its file was changed meanwhile, when it has changes that
+the server does not know, or when its coding system lacks a character."
   (when-let* ((buffer (marvin-document--find uri)))
     (with-current-buffer buffer
       (when (and (verify-visited-file-modtime buffer)
-                 (file-writable-p buffer-file-name))
+                 (file-writable-p buffer-file-name)
+                 (not (marvin-document-untold-p))
+                 (marvin-apply--encodable-p))
         (let ((save-silently t))
           (with-demoted-errors "Marvin: %S"
             (save-buffer 0)))
         (not (buffer-modified-p))))))
+
+(defun marvin-apply--encodable-p ()
+  "Whether the current buffer can be saved in its own coding system."
+  (save-restriction
+    (widen)
+    (or (null buffer-file-coding-system)
+        (null (unencodable-char-position (point-min) (point-max) buffer-file-coding-system)))))
 
 (provide 'marvin-apply)
 ;;; marvin-apply.el ends here

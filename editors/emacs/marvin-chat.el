@@ -13,6 +13,7 @@
 (require 'marvin-events)
 (require 'marvin-header)
 (require 'marvin-input)
+(require 'marvin-questions)
 (require 'marvin-show)
 
 (defvar-local marvin-chat--session nil "The session that this buffer shows.")
@@ -52,6 +53,7 @@
   ;; Words of a dictionary, which text modes may complete, are not meant here.
   (setq-local completion-at-point-functions '(marvin-completion-at-point))
   (add-hook 'kill-buffer-hook #'marvin-chat--keep-draft nil t)
+  (add-hook 'pre-command-hook #'marvin-permission-look nil t)
   (visual-line-mode 1)
   (marvin-context-setup)
   (marvin-transcript-begin)
@@ -83,14 +85,28 @@
   (when marvin-chat--session
     (marvin-input-keep (marvin-session-id marvin-chat--session))))
 
+(defun marvin-chat-buffer (session)
+  "The buffer that shows SESSION, which is loaded when there is none yet."
+  (or (marvin-chat--buffer session)
+      (prog1 (marvin-chat--make session)
+        (marvin-session-load (marvin-session-server session) (marvin-session-id session)))))
+
 (defun marvin-chat-show (session)
-  "Show SESSION; it is loaded when it is not shown yet."
+  "Go to SESSION; it is loaded when it is not shown yet."
   (marvin-session-use session)
-  (let ((is-new (null (marvin-chat--buffer session))))
-    (pop-to-buffer (marvin-chat--make session))
-    (goto-char (point-max))
-    (when is-new
-      (marvin-session-load (marvin-session-server session) (marvin-session-id session)))))
+  (pop-to-buffer (marvin-chat-buffer session))
+  (goto-char (point-max)))
+
+(defun marvin-chat-shower ()
+  "A function of a session that is to be shown once the server has answered.
+It goes there only if no key was pressed since now: what the person types is not
+meant for a window that comes up meanwhile."
+  (let ((keys num-input-keys))
+    (lambda (session)
+      (if (= keys num-input-keys)
+          (marvin-chat-show session)
+        (marvin-session-use session)
+        (display-buffer (marvin-chat-buffer session))))))
 
 (defun marvin-chat-session ()
   "The session that is meant here: this buffer's, or the project's latest."

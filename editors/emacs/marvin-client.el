@@ -12,10 +12,10 @@
 
 (require 'cl-lib)
 (require 'jsonrpc)
+(require 'marvin-project)
 (require 'marvin-queue)
-(require 'project)
+(require 'marvin-uri)
 (require 'subr-x)
-(require 'url-util)
 
 (defgroup marvin nil
   "Marvin, an assistant that lives in the editor."
@@ -30,6 +30,9 @@ give the program's whole name then."
 
 (defconst marvin--deaths 3
   "A server that died so often within a minute is not started again.")
+
+(defconst marvin--patience 20
+  "Seconds after which a server that has not said what it is counts as failed.")
 
 (cl-defstruct (marvin-server (:constructor marvin-server--make) (:copier nil))
   "The server of the project in the folder ROOT.
@@ -62,20 +65,14 @@ that were begun or loaded here, by their ids, DEATHS times of deaths."
 
 ;;; Which server
 
-(defun marvin-project-root (&optional directory)
-  "The root of the project that DIRECTORY, or the current one, is in.
-Without a project it is the directory itself."
-  (let ((directory (expand-file-name (or directory default-directory))))
-    (when-let* ((remote (file-remote-p directory)))
-      (user-error "Marvin works on local files, and %s is remote: run Emacs with Marvin over there" remote))
-    (let ((project (project-current nil directory)))
-      (file-name-as-directory (expand-file-name (if project (project-root project) directory))))))
-
 (defun marvin-current-server ()
-  "The server for the current buffer, started when it is not there."
+  "The server for the current buffer, started when it is not there.
+For the home folder, or all of the disk, the person is asked first."
   (let* ((root (marvin-project-root))
          (server (or (gethash root marvin-servers)
-                     (puthash root (marvin-server--make :root root) marvin-servers))))
+                     (progn
+                       (marvin-project-ask root)
+                       (puthash root (marvin-server--make :root root) marvin-servers)))))
     (when (memq (marvin-server-state server) '(stopped failed))
       (marvin-server-start server))
     server))
@@ -111,7 +108,7 @@ Without a project it is the directory itself."
                             (make-process :name name :command (cons program (cdr marvin-command))
                                           :connection-type 'pipe :coding 'utf-8-emacs-unix :noquery t
                                           :stderr (get-buffer-create stderr)))
-                 :request-dispatcher (lambda (_ method params) (marvin-asked method server params))
+                 :request-dispatcher (lambda (_ method params) (marvin--unasked (marvin-asked method server params)))
                  :notification-dispatcher
                  (lambda (_ method params) (marvin--later #'marvin-notified method server params))
                  :on-shutdown (lambda (connection) (marvin--ended server connection))
@@ -123,7 +120,14 @@ Without a project it is the directory itself."
                   (lambda (result) (marvin--begin server result))
                   (lambda (problem)
                     (unless (marvin-server-problem server)
-                      (marvin--fail server (marvin-problem-text problem)))))))
+                      (marvin--fail server (marvin-problem-text problem)))))
+    (run-at-time marvin--patience nil #'marvin--give-up server (marvin-server-connection server))))
+
+(defun marvin--give-up (server connection)
+  "Let SERVER fail if it has CONNECTION and has not said what it is."
+  (when (and (eq connection (marvin-server-connection server)) (eq (marvin-server-state server) 'starting))
+    (marvin--fail server (format "`%s' did not answer within %d s" (string-join marvin-command " ") marvin--patience))
+    (delete-process (jsonrpc--process connection))))
 
 (defun marvin--introduction (server)
   "The params of SERVER's initialize."
@@ -186,7 +190,9 @@ Start it again unless that was meant."
       (pcase (marvin-server-state server)
         ('stopping (marvin--set-state server 'stopped))
         ('starting (marvin--fail server how))
-        ('ready (marvin--died server how))))
+        ('ready (marvin--died server how))
+        ;; The end of the process says something of its own, and has covered why.
+        ('failed (marvin--later #'marvin--tell-problem server))))
     (when then (marvin--later then))))
 
 (defun marvin--died (server how)
@@ -208,12 +214,16 @@ Start it again unless that was meant."
 Say so, to whoever waits as well."
   (setf (marvin-server-problem server) problem)
   (marvin--set-state server 'failed)
-  (message "Marvin is not there: %s.  Then M-x marvin-restart" problem)
+  (marvin--tell-problem server)
   (let ((waiting (marvin-server-waiting server)))
     (setf (marvin-server-waiting server) nil)
     (dolist (request waiting)
       (when-let* ((on-error (nth 3 request)))
         (marvin--later on-error (list :code -1 :message problem))))))
+
+(defun marvin--tell-problem (server)
+  "Say why SERVER is not there."
+  (message "Marvin is not there: %s.  Then M-x marvin-restart" (marvin-server-problem server)))
 
 (defun marvin--set-state (server state)
   "Put STATE down for SERVER, and tell."
@@ -284,17 +294,6 @@ tells of it."
 (cl-defmethod marvin-notified ((_method (eql 'window/showMessage)) _server params)
   "PARAMS have a message for the person."
   (message "Marvin: %s" (plist-get params :message)))
-
-;;; Paths
-
-(defun marvin-path-to-uri (path)
-  "The URI of the file PATH."
-  (concat "file://" (url-hexify-string (encode-coding-string (expand-file-name path) 'utf-8)
-                                       url-path-allowed-chars)))
-
-(defun marvin-uri-to-path (uri)
-  "The path of the file with this URI."
-  (decode-coding-string (url-unhex-string (string-remove-prefix "file://" uri)) 'utf-8))
 
 (provide 'marvin-client)
 ;;; marvin-client.el ends here

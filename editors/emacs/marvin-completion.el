@@ -70,7 +70,12 @@ What is not known yet is asked for, and completion goes on once it is."
     (cond ((null items) (message "Marvin: nothing completes this"))
           ((and (null (cdr items)) (string-suffix-p (plist-get (car items) :insertText) text))
            (message "Marvin: this is %s" (or (plist-get (car items) :detail) "complete")))
-          ((eq (current-buffer) (window-buffer)) (completion-at-point)))))
+          (t (marvin--interact #'marvin-completion--go-on (current-buffer))))))
+
+(defun marvin-completion--go-on (buffer)
+  "Complete at point unless the person is no longer in BUFFER."
+  (when (eq buffer (window-buffer))
+    (completion-at-point)))
 
 ;;; Symbols
 

@@ -9,6 +9,8 @@
 
 ;;; Code:
 
+(require 'marvin-hunk)
+(require 'marvin-place)
 (require 'marvin-session)
 (require 'diff-mode)
 (require 'ediff)
@@ -34,12 +36,15 @@
     map)
   "Keys of a review.")
 
+(defvar diff-mode-read-only)
+
 (define-derived-mode marvin-diff-mode diff-mode "Marvin review"
   "Changes of a conversation that wait for a decision."
   (setq buffer-read-only t)
   (setq-local bidi-paragraph-direction 'left-to-right)
-  ;; `diff-mode' puts keys of its own before all others in a read-only buffer.
+  ;; `diff-mode' puts keys of its own before all others in a read-only buffer, each Emacs in its way.
   (setq-local minor-mode-overriding-map-alist nil)
+  (setq-local diff-mode-read-only nil)
   (setq header-line-format
         (substitute-command-keys
          "\\<marvin-diff-mode-map>\\[diff-hunk-next]/\\[diff-hunk-prev] next/previous, \\[marvin-diff-keep] keep, \\[marvin-diff-reject] reject with a reason, \\[marvin-diff-keep-all]/\\[marvin-diff-reject-all] all, \\[marvin-diff-ediff] ediff of the file")))
@@ -48,21 +53,34 @@
   "Review the open changes of SESSION."
   (unless (marvin-session-patches session)
     (user-error "No change waits for a decision in this conversation"))
-  (let ((buffer (get-buffer-create (format "*marvin review: %s*" (marvin-session-title session)))))
-    (with-current-buffer buffer
+  (pop-to-buffer (marvin-diff-buffer session)))
+
+(defun marvin-diff-buffer (session)
+  "The buffer with the open changes of SESSION, with point on one of them."
+  (with-current-buffer
+      (or (marvin-diff--shows session)
+          (generate-new-buffer (format "*marvin review: %s*" (marvin-session-title session))))
+    (unless (derived-mode-p 'marvin-diff-mode)
       (marvin-diff-mode)
       (setq marvin-diff--session session
-            default-directory (marvin-server-root (marvin-session-server session)))
-      (marvin-diff-redraw)
-      (goto-char (point-min))
-      (when (re-search-forward "^@@" nil t)
-        (beginning-of-line)))
-    (pop-to-buffer buffer)))
+            default-directory (marvin-server-root (marvin-session-server session))))
+    (marvin-diff-redraw)
+    (unless (marvin-diff--at-p)
+      (goto-char (or (cdar (marvin-place-all 'marvin-hunk #'marvin-diff--name)) (point-min))))
+    (current-buffer)))
+
+(defun marvin-diff--shows (session)
+  "The buffer in which SESSION is reviewed, or nil."
+  (seq-find (lambda (buffer) (eq session (buffer-local-value 'marvin-diff--session buffer))) (buffer-list)))
 
 (defun marvin-diff-redraw ()
-  "Show what is open now."
+  "Show what is open now; points stay on their hunks."
   (interactive)
-  (let ((inhibit-read-only t) (line (line-number-at-pos)))
+  (marvin-place-redraw 'marvin-hunk #'marvin-diff--name #'marvin-diff--draw))
+
+(defun marvin-diff--draw ()
+  "Write what is open now into the current buffer."
+  (let ((inhibit-read-only t))
     (erase-buffer)
     (setq marvin-diff--shown (marvin-session-patches marvin-diff--session))
     (dolist (patch (marvin-session-patches marvin-diff--session))
@@ -70,16 +88,12 @@
         (marvin-diff--insert-edit patch edit)))
     (when (= (buffer-size) 0)
       (insert "Nothing waits for a decision any more.  Press q to leave.\n"))
-    (set-buffer-modified-p nil)
-    (goto-char (point-min))
-    (forward-line (1- line))
-    (when (and (eobp) (not (bobp)))
-      (ignore-errors (diff-hunk-prev)))))
+    (set-buffer-modified-p nil)))
 
 (defun marvin-diff--insert-edit (patch edit)
   "Insert the open hunks of EDIT of PATCH."
   (let ((path (plist-get edit :path)) (kind (plist-get edit :kind)) (beg (point))
-        (lines (marvin-diff--lines edit)))
+        (lines (marvin-hunk-lines edit)))
     (insert (if (equal kind "add") "--- /dev/null\n" (format "--- a/%s\n" path))
             (if (equal kind "delete") "+++ /dev/null\n"
               (format "+++ b/%s\n" (or (plist-get edit :newPath) path))))
@@ -90,8 +104,8 @@
 (defun marvin-diff--insert-hunk (patch hunk lines)
   "Insert HUNK of PATCH; LINES are those of the file as it is."
   (let* ((old (append (plist-get hunk :oldLines) nil)) (new (append (plist-get hunk :newLines) nil))
-         (at (marvin-diff--place hunk lines))
-         (there (and at (if (marvin-diff--holds-p lines (plist-get hunk :newStart) new) new old)))
+         (at (marvin-hunk-place hunk lines))
+         (there (and at (if (marvin-hunk-holds-p lines (plist-get hunk :newStart) new) new old)))
          (before (and at (seq-subseq lines (max 0 (- at marvin-diff--context)) at)))
          (after (and at (let ((end (+ at (length there))))
                           (seq-subseq lines end (min (length lines) (+ end marvin-diff--context))))))
@@ -113,53 +127,30 @@
     (unless (string-suffix-p "\n" line)
       (insert "\\ No newline at end of file\n"))))
 
-(defun marvin-diff--lines (edit)
-  "The lines of the file of EDIT, with their ends, as Emacs has it."
-  (let ((text (marvin-diff--text edit)))
-    (and text (vconcat (marvin-diff--split text)))))
-
-(defun marvin-diff--split (text)
-  "The lines of TEXT with their ends."
-  (let ((lines nil) (start 0))
-    (while (string-match "[^\n]*\n\\|[^\n]+\\'" text start)
-      (push (match-string 0 text) lines)
-      (setq start (match-end 0)))
-    (nreverse lines)))
-
-(defun marvin-diff--text (edit)
-  "The text of the file of EDIT as it is in Emacs, or on disk.
-Nil when there is none."
-  (let* ((path (marvin-uri-to-path (or (plist-get edit :newUri) (plist-get edit :uri))))
-         (buffer (find-buffer-visiting path)))
-    (cond (buffer (with-current-buffer buffer
-                    (save-restriction (widen) (buffer-substring-no-properties (point-min) (point-max)))))
-          ((file-readable-p path) (with-temp-buffer (insert-file-contents path) (buffer-string))))))
-
-(defun marvin-diff--holds-p (lines start wanted)
-  "Whether LINES has the lines WANTED from line START, which counts from 1."
-  (let ((from (1- start)) (bare (lambda (line) (string-trim-right line "[\r\n]+"))))
-    (and lines wanted (>= from 0) (<= (+ from (length wanted)) (length lines))
-         (equal (mapcar bare wanted)
-                (mapcar bare (seq-subseq lines from (+ from (length wanted))))))))
-
-(defun marvin-diff--place (hunk lines)
-  "Where HUNK, applied or not, begins in LINES, from 0, or nil."
-  (cond ((marvin-diff--holds-p lines (plist-get hunk :newStart) (plist-get hunk :newLines))
-         (1- (plist-get hunk :newStart)))
-        ((marvin-diff--holds-p lines (plist-get hunk :oldStart) (plist-get hunk :oldLines))
-         (1- (plist-get hunk :oldStart)))))
-
 ;;; Deciding
+
+(defun marvin-diff--at-p ()
+  "The id of the patch and the hunk at point, or nil."
+  (get-text-property (point) 'marvin-hunk))
 
 (defun marvin-diff--here ()
   "The id of the patch and the hunk at point."
-  (or (get-text-property (point) 'marvin-hunk)
-      (user-error "There is no hunk here")))
+  (or (marvin-diff--at-p) (user-error "There is no hunk here")))
+
+(defun marvin-diff--name (here)
+  "What tells HERE, the id of a patch and a hunk of it, from all others."
+  (cons (car here) (plist-get (cdr here) :id)))
+
+(defun marvin-diff--next ()
+  "The name of the hunk that follows the one at point, or of the first."
+  (let ((names (mapcar #'car (marvin-place-all 'marvin-hunk #'marvin-diff--name))))
+    (or (cadr (member (marvin-diff--name (marvin-diff--at-p)) names)) (car names))))
 
 (defun marvin-diff--resolve (patch-id accept reject)
   "Accept and reject hunks of the patch PATCH-ID.
-ACCEPT is a vector of ids, REJECT one of rejections."
-  (let ((buffer (current-buffer)))
+ACCEPT is a vector of ids, REJECT one of rejections.  Where that was the hunk at
+point, the next one follows."
+  (let ((buffer (current-buffer)) (next (marvin-diff--next)))
     (marvin-document-flush-all (marvin-session-server marvin-diff--session))
     (marvin-request
      (marvin-session-server marvin-diff--session) 'marvin/patch/resolve
@@ -171,7 +162,9 @@ ACCEPT is a vector of ids, REJECT one of rejections."
              (setf (alist-get (plist-get failed :hunkId) marvin-diff--outcomes nil nil #'equal)
                    (format "not done: %s" (plist-get failed :reason)))
              (message "Marvin: a hunk was left as it is: %s" (plist-get failed :reason)))
-           (marvin-diff-redraw)))))))
+           (marvin-diff-redraw)
+           (unless (marvin-diff--at-p)
+             (marvin-place-go 'marvin-hunk #'marvin-diff--name next))))))))
 
 (defun marvin-diff-keep ()
   "Keep the hunk at point."
@@ -179,11 +172,12 @@ ACCEPT is a vector of ids, REJECT one of rejections."
   (pcase-let ((`(,patch . ,hunk) (marvin-diff--here)))
     (marvin-diff--resolve patch (vector (plist-get hunk :id)) [])))
 
-(defun marvin-diff-reject (reason)
-  "Reject the hunk at point; the model reads REASON."
-  (interactive (progn (marvin-diff--here) (list (read-string "Reason (the model reads it; empty for none): "))))
-  (pcase-let ((`(,patch . ,hunk) (marvin-diff--here)))
-    (marvin-diff--resolve patch [] (vector (marvin-diff--rejection hunk reason)))))
+(defun marvin-diff-reject (reason here)
+  "Reject HERE, the id of a patch and a hunk of it; the model reads REASON.
+Interactively it is the hunk that point was on when the command was given."
+  (interactive (let ((here (marvin-diff--here)))
+                 (list (read-string "Reason (the model reads it; empty for none): ") here)))
+  (marvin-diff--resolve (car here) [] (vector (marvin-diff--rejection (cdr here) reason))))
 
 (defun marvin-diff--rejection (hunk reason)
   "The protocol's object that rejects HUNK for REASON."
@@ -193,14 +187,15 @@ ACCEPT is a vector of ids, REJECT one of rejections."
 (defun marvin-diff-keep-all ()
   "Keep all hunks."
   (interactive)
-  (dolist (patch (marvin-session-patches marvin-diff--session))
+  (dolist (patch marvin-diff--shown)
     (marvin-diff--resolve (plist-get patch :id)
                           (vconcat (mapcar (lambda (hunk) (plist-get hunk :id)) (marvin-diff--hunks patch))) [])))
 
-(defun marvin-diff-reject-all (reason)
-  "Reject all hunks; the model reads REASON."
-  (interactive (list (read-string "Reason for all (the model reads it; empty for none): ")))
-  (dolist (patch (marvin-session-patches marvin-diff--session))
+(defun marvin-diff-reject-all (reason patches)
+  "Reject all hunks of PATCHES, those shown here; the model reads REASON."
+  (interactive (let ((patches marvin-diff--shown))
+                 (list (read-string "Reason for all (the model reads it; empty for none): ") patches)))
+  (dolist (patch patches)
     (marvin-diff--resolve (plist-get patch :id) []
                           (vconcat (mapcar (lambda (hunk) (marvin-diff--rejection hunk reason))
                                            (marvin-diff--hunks patch))))))
@@ -216,7 +211,7 @@ ACCEPT is a vector of ids, REJECT one of rejections."
   (interactive)
   (let* ((hunk (cdr (marvin-diff--here)))
          (edit (get-text-property (point) 'marvin-edit))
-         (at (marvin-diff--place hunk (marvin-diff--lines edit)))
+         (at (marvin-hunk-place hunk (marvin-hunk-lines edit)))
          (path (marvin-uri-to-path (or (plist-get edit :newUri) (plist-get edit :uri)))))
     (unless (or (find-buffer-visiting path) (file-exists-p path))
       (user-error "%s is not there any more" (plist-get edit :path)))
@@ -229,7 +224,7 @@ ACCEPT is a vector of ids, REJECT one of rejections."
   "Compare the file at point without and with its open hunks, by `ediff'."
   (interactive)
   (let* ((edit (or (get-text-property (point) 'marvin-edit) (user-error "There is no file here")))
-         (lines (or (marvin-diff--lines edit) []))
+         (lines (or (marvin-hunk-lines edit) []))
          (name (plist-get edit :path)))
     (marvin-diff--compare
      (marvin-diff--side edit (format "*%s without*" name) lines :newStart :newLines :oldLines)
@@ -251,11 +246,11 @@ START and THERE say where and what they are when they are not."
     (dolist (hunk (reverse (append (plist-get edit :hunks) nil)))
       (let ((from (1- (plist-get hunk start))) (is (plist-get hunk there)))
         (when (or (and (seq-empty-p is) (<= from (length lines)))
-                  (marvin-diff--holds-p lines (1+ from) is))
+                  (marvin-hunk-holds-p lines (1+ from) is))
           (setq lines (append (seq-take lines from) (append (plist-get hunk wanted) nil)
                               (seq-drop lines (+ from (length is))))))))
     (with-current-buffer (get-buffer-create name)
-      (let ((inhibit-read-only t) (buffer-file-name (plist-get edit :path)))
+      (let ((inhibit-read-only t) (enable-local-variables nil) (buffer-file-name (plist-get edit :path)))
         (erase-buffer)
         (apply #'insert lines)
         (delay-mode-hooks (set-auto-mode)))
@@ -265,10 +260,9 @@ START and THERE say where and what they are when they are not."
 
 (defun marvin-diff--changed (session)
   "Keep the review of SESSION right."
-  (dolist (buffer (buffer-list))
-    (when (and (eq session (buffer-local-value 'marvin-diff--session buffer))
-               (not (eq (marvin-session-patches session) (buffer-local-value 'marvin-diff--shown buffer))))
-      (with-current-buffer buffer
+  (when-let* ((buffer (marvin-diff--shows session)))
+    (with-current-buffer buffer
+      (unless (eq (marvin-session-patches session) marvin-diff--shown)
         (marvin-diff-redraw)))))
 
 (defun marvin-diff--announce (_session _turn event)

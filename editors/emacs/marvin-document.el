@@ -10,7 +10,6 @@
 ;;; Code:
 
 (require 'marvin-client)
-(require 'url-util)
 
 (defconst marvin-document--most-changes 50
   "With more changes than these at once the whole text is told.")
@@ -26,14 +25,26 @@
 `whole' when the whole text is to be told.")
 (defvar-local marvin-document--before nil
   "The change that is about to happen: (BEG END START END-POSITION).")
+(defvar-local marvin-document--tick 0 "What `buffer-chars-modified-tick' was after the last change that was heard of.")
 (defvar-local marvin-document--timer nil "The timer that will tell the changes.")
 
-(dolist (variable '(marvin-document--server marvin-document--path marvin-document--version
-                    marvin-document--changes marvin-document--before marvin-document--timer))
+(defconst marvin-document--variables
+  '(marvin-document--server marvin-document--path marvin-document--version marvin-document--changes
+    marvin-document--before marvin-document--tick marvin-document--timer)
+  "The variables of a buffer that is a document.")
+
+(defconst marvin-document--hooks
+  ;; Other hooks may change the text, and no hook tells of that: ours are the last before a change and the first after it.
+  '((before-change-functions marvin-document--before-change 95) (after-change-functions marvin-document--after-change -95)
+    (after-save-hook marvin-document--saved) (after-revert-hook marvin-document--reverted)
+    (after-set-visited-file-name-hook marvin-document--renamed) (kill-buffer-hook marvin-document-close)
+    (clone-indirect-buffer-hook marvin-document--cloned))
+  "The hooks of a buffer that is a document, with their functions and depths.")
+
+(dolist (variable marvin-document--variables)
   (put variable 'permanent-local t))
-(dolist (function '(marvin-document--before-change marvin-document--after-change marvin-document--saved
-                    marvin-document-close marvin-document--reverted marvin-document--renamed))
-  (put function 'permanent-local-hook t))
+(dolist (hook marvin-document--hooks)
+  (put (cadr hook) 'permanent-local-hook t))
 
 (cl-defmethod marvin-capabilities ((_what (eql 'textDocument)))
   "Saving is told."
@@ -50,20 +61,19 @@
   (when-let* ((path buffer-file-name)
               (server (and (not (marvin-document-known-p))
                            (not (file-remote-p path))
+                           ;; What is encrypted on disk is nobody else's to read.
+                           (not (string-match-p epa-file-name-regexp path))
                            enable-multibyte-characters
                            (< (buffer-size) marvin-document--most-characters)
                            (or (marvin-server-of path) (marvin-server-of buffer-file-truename)))))
     (when (eq (marvin-server-state server) 'ready)
       (setq marvin-document--server server
             marvin-document--path (expand-file-name path)
-            marvin-document--changes nil)
+            marvin-document--changes nil
+            marvin-document--tick (buffer-chars-modified-tick))
       (cl-incf marvin-document--version)
-      (add-hook 'before-change-functions #'marvin-document--before-change nil t)
-      (add-hook 'after-change-functions #'marvin-document--after-change nil t)
-      (add-hook 'after-save-hook #'marvin-document--saved nil t)
-      (add-hook 'after-revert-hook #'marvin-document--reverted nil t)
-      (add-hook 'after-set-visited-file-name-hook #'marvin-document--renamed nil t)
-      (add-hook 'kill-buffer-hook #'marvin-document-close nil t)
+      (pcase-dolist (`(,hook ,function ,depth) marvin-document--hooks)
+        (add-hook hook function depth t))
       (marvin-notify server 'textDocument/didOpen
                      (list :textDocument
                            (list :uri (marvin-document-uri) :languageId (marvin-document--language)
@@ -82,12 +92,17 @@
   (when marvin-document--timer
     (cancel-timer marvin-document--timer)
     (setq marvin-document--timer nil))
-  (remove-hook 'before-change-functions #'marvin-document--before-change t)
-  (remove-hook 'after-change-functions #'marvin-document--after-change t)
-  (remove-hook 'after-save-hook #'marvin-document--saved t)
-  (remove-hook 'after-revert-hook #'marvin-document--reverted t)
-  (remove-hook 'after-set-visited-file-name-hook #'marvin-document--renamed t)
-  (remove-hook 'kill-buffer-hook #'marvin-document-close t))
+  (marvin-document--unhook))
+
+(defun marvin-document--unhook ()
+  "Hear no more of the current buffer."
+  (pcase-dolist (`(,hook ,function) marvin-document--hooks)
+    (remove-hook hook function t)))
+
+(defun marvin-document--cloned ()
+  "The current buffer shows the text of another, which alone is the document."
+  (mapc #'kill-local-variable marvin-document--variables)
+  (marvin-document--unhook))
 
 (defun marvin-document--renamed ()
   "The current buffer visits another file now."
@@ -187,8 +202,18 @@
   "The LSP range from BEG to END."
   (list :start (marvin-document-position beg) :end (marvin-document-position end)))
 
+(defun marvin-document-untold-p ()
+  "Whether the server was not told all changes of the current buffer.
+Where text was changed and no hook said so, as when it is changed in an indirect
+buffer, the whole text is to be told."
+  (unless (= marvin-document--tick (buffer-chars-modified-tick))
+    (setq marvin-document--changes 'whole
+          marvin-document--tick (buffer-chars-modified-tick)))
+  (and marvin-document--changes t))
+
 (defun marvin-document--before-change (beg end)
   "The text from BEG to END is about to be changed."
+  (marvin-document-untold-p)
   (setq marvin-document--before
         (unless (eq marvin-document--changes 'whole)
           (save-match-data
@@ -205,7 +230,8 @@
              marvin-document--changes))
       ;; Some modes announce more than they change; then only the whole text is certain.
       (_ (setq marvin-document--changes 'whole))))
-  (setq marvin-document--before nil)
+  (setq marvin-document--before nil
+        marvin-document--tick (buffer-chars-modified-tick))
   (unless marvin-document--timer
     (setq marvin-document--timer
           (run-at-time 0.15 nil #'marvin-document--flush-later (current-buffer)))))
@@ -221,7 +247,7 @@
   (when marvin-document--timer
     (cancel-timer marvin-document--timer)
     (setq marvin-document--timer nil))
-  (when (and marvin-document--changes (marvin-document-known-p))
+  (when (and (marvin-document-known-p) (marvin-document-untold-p))
     (let ((changes (if (eq marvin-document--changes 'whole)
                        (list (list :text (marvin-document--text)))
                      (reverse marvin-document--changes))))
@@ -250,16 +276,20 @@
   (setq marvin-document--changes 'whole)
   (marvin-document-flush))
 
+(defun marvin-document-take-from-disk ()
+  "Revert the current buffer where its file was changed and it has nothing unsaved."
+  (when (and (not (buffer-modified-p))
+             (file-exists-p buffer-file-name)
+             (not (verify-visited-file-modtime)))
+    (with-demoted-errors "Marvin: %S"
+      (let ((revert-without-query '(".")) (inhibit-message t))
+        (revert-buffer t t t)))))
+
 (defun marvin-document-refresh (server)
   "Show files that were changed on disk in unmodified documents of SERVER."
   (dolist (buffer (marvin-documents server))
     (with-current-buffer buffer
-      (when (and (not (buffer-modified-p))
-                 (file-exists-p buffer-file-name)
-                 (not (verify-visited-file-modtime buffer)))
-        (with-demoted-errors "Marvin: %S"
-          (let ((revert-without-query '(".")) (inhibit-message t))
-            (revert-buffer t t t)))))))
+      (marvin-document-take-from-disk))))
 
 (add-hook 'marvin-server-ready-functions #'marvin-document--open-all)
 

@@ -48,13 +48,13 @@ After a gap load it."
        (setf (marvin-session-turn session) turn
              (marvin-session-queued session) (assoc-delete-all turn (marvin-session-queued session))))
       ("turn.finished"
-       (setf (marvin-session-last-turn session) turn
-             (marvin-session-queued session) (assoc-delete-all turn (marvin-session-queued session)))
+       (setf (marvin-session-queued session) (assoc-delete-all turn (marvin-session-queued session)))
        (when (equal turn (marvin-session-turn session))
          ;; What the turn has not taken is a draft now, unless it becomes a turn of its own.
          (when (and (marvin-session-steering session) (not (equal (plist-get event :stopReason) "completed")))
            (marvin--later #'marvin-session-load (marvin-session-server session) (marvin-session-id session)))
-         (setf (marvin-session-turn session) nil
+         (setf (marvin-session-last-turn session) turn
+               (marvin-session-turn session) nil
                (marvin-session-steering session) nil)
          (marvin-session-measure session))
        (marvin-document-refresh (marvin-session-server session)))
@@ -128,7 +128,9 @@ Nil if there are none."
                        (and (equal (marvin-session--last-id (plist-get result :items))
                                    (marvin-session-last-item session))
                             (equal (append (plist-get result :openPermissions) nil)
-                                   (marvin-session-permissions session))))
+                                   (marvin-session-permissions session))
+                            (equal (mapcar #'car (marvin-session--queued result))
+                                   (mapcar #'car (marvin-session-queued session)))))
              (marvin-session-load server (marvin-session-id session))))
          #'ignore)))))
 

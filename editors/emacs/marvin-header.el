@@ -38,8 +38,10 @@
 
 (defun marvin-header--state (session)
   "What SESSION does now."
-  (let ((state (marvin-server-state (marvin-session-server session))))
-    (cond ((not (eq state 'ready)) (marvin-header--link (format "server %s" state) 'marvin-restart 'error))
+  (let* ((server (marvin-session-server session)) (state (marvin-server-state server)))
+    (cond ((eq state 'failed)
+           (marvin-header--link (format "server failed: %s" (marvin-server-problem server)) 'marvin-restart 'error))
+          ((not (eq state 'ready)) (marvin-header--link (format "server %s" state) 'marvin-restart 'error))
           ((marvin-session-permissions session)
            (marvin-header--link (substitute-command-keys "asks: \\<marvin-chat-mode-map>\\[marvin-answer]")
                                 'marvin-answer 'marvin-permission))

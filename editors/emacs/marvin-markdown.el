@@ -61,8 +61,10 @@
           (marvin-markdown--colour from to mode))))))
 
 (defun marvin-markdown--colour (beg end mode)
-  "Give the code between BEG and END the faces of the major mode MODE."
-  (let ((code (buffer-substring-no-properties beg end)) (faces nil))
+  "Give the code between BEG and END the faces of the major mode MODE.
+What the code says of Emacs, and the person's hooks, have no effect."
+  (let ((code (buffer-substring-no-properties beg end)) (faces nil)
+        (enable-local-variables nil) (enable-local-eval nil) (enable-dir-local-variables nil))
     (with-temp-buffer
       (insert code)
       (with-demoted-errors "Marvin: %S"
@@ -87,15 +89,24 @@
                                  (t 'diff-context))))
              (split-string diff "\n") "\n"))
 
+(defconst marvin-markdown--modes
+  '(c-mode c++-mode java-mode python-mode sh-mode js-mode css-mode emacs-lisp-mode scheme-mode ruby-mode perl-mode
+    sql-mode makefile-mode pascal-mode fortran-mode awk-mode asm-mode diff-mode conf-mode conf-toml-mode html-mode
+    sgml-mode go-mode rust-mode typescript-mode lua-mode php-mode haskell-mode swift-mode kotlin-mode scala-mode)
+  "Modes that only colour, and that may be loaded for that.
+Others ask, fetch or show something, and which mode it is says the model.")
+
 (defun marvin-markdown--mode (language)
   "The major mode for LANGUAGE, as written after a fence, or nil.
-Only modes for files count: what a model writes calls nothing else."
+It is one of `marvin-markdown--modes', or a mode for programs that is loaded."
   (let* ((name (pcase (downcase language)
                  ((or "bash" "shell" "zsh") "sh") ((or "elisp" "lisp") "emacs-lisp")
-                 ((or "javascript" "jsx") "js") ("py" "python") ("rb" "ruby") ("c++" "c++") (other other)))
-         (mode (and (not (string-empty-p name)) (intern-soft (concat name "-mode")))))
+                 ((or "javascript" "jsx" "json") "js") ("ts" "typescript") ("py" "python") ("rb" "ruby") ("cpp" "c++")
+                 ("patch" "diff") ("toml" "conf-toml") ((or "ini" "properties") "conf") ("xml" "sgml") ("make" "makefile")
+                 ("rs" "rust") (other other)))
+         (mode (intern-soft (concat name "-mode"))))
     (and mode (fboundp mode)
-         (or (rassq mode auto-mode-alist) (rassq mode interpreter-mode-alist))
+         (or (memq mode marvin-markdown--modes) (provided-mode-derived-p mode 'prog-mode))
          mode)))
 
 (provide 'marvin-markdown)

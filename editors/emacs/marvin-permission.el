@@ -9,6 +9,8 @@
 
 ;;; Code:
 
+(require 'marvin-hidden)
+(require 'marvin-place)
 (require 'marvin-session)
 (require 'marvin-transcript)
 
@@ -36,13 +38,6 @@ A denial with a reason is one of ours.")
 (defconst marvin-permission--edge (concat (propertize " " 'face '(:inherit marvin-permission :inverse-video t)) " ")
   "What the lines of a card begin with on the screen.")
 
-(defun marvin-permission-visible (text)
-  "TEXT with every invisible or misleading character written out."
-  (replace-regexp-in-string
-   "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\x061c\x115f\x1160\x180e\x200b-\x200f\x2028-\x202e\x2060-\x206f\x3164\xfe00-\xfe0f\xfeff\xffa0\xfff9-\xfffb\xe0000-\xe0fff]"
-   (lambda (match) (propertize (format "\\u{%X}" (aref match 0)) 'font-lock-face 'error))
-   text t t))
-
 (defconst marvin-permission--indent 13 "Columns before the text of a field.")
 
 (defun marvin-permission--line (label text)
@@ -50,7 +45,7 @@ A denial with a reason is one of ours.")
   (let ((indent (make-string marvin-permission--indent ?\s)))
     (propertize (concat (propertize (format "  %-11s" (concat label ":")) 'font-lock-face 'bold)
                         (string-replace "\n" (concat "\n" indent)
-                                        (string-trim-right (marvin-permission-visible text) "\n"))
+                                        (string-trim-right (marvin-hidden-shown text) "\n"))
                         "\n")
                 'wrap-prefix (concat marvin-permission--edge indent))))
 
@@ -64,7 +59,9 @@ A denial with a reason is one of ours.")
                        'font-lock-face 'marvin-permission)
            (if command
                (concat
-                (marvin-permission--line "Command" (or (plist-get command :revealed) (plist-get command :display)))
+                (marvin-permission--line
+                 "Command" (string-replace "\t" (propertize (marvin-hidden-number ?\t) 'font-lock-face 'error)
+                                           (or (plist-get command :revealed) (plist-get command :display))))
                 (marvin-permission--line "Directory" (plist-get command :cwd))
                 (marvin-permission--line "Shell" (plist-get command :shell))
                 (marvin-permission--line "Sandbox" (or (plist-get command :sandbox) "none"))
@@ -85,7 +82,7 @@ A denial with a reason is one of ours.")
            (when-let* ((diff (plist-get permission :diff)))
              (marvin-permission--line "Change" (concat "\n" (marvin-markdown-diff diff))))
            (marvin-permission--buttons session permission))))
-    (propertize card 'line-prefix marvin-permission--edge 'keymap marvin-permission-card-map
+    (propertize card 'line-prefix marvin-permission--edge 'keymap marvin-permission-card-map 'marvin-whole t
                 'marvin-question (cons session permission))))
 
 (defun marvin-permission--buttons (session permission)
@@ -121,18 +118,70 @@ Those that allow are on the left, those that deny on the right."
 (defun marvin-permission--button (session permission answer)
   "The button of ANSWER to PERMISSION of SESSION."
   (marvin-transcript-button (format "[%c] %s" (nth 1 answer) (nth 2 answer))
-                            (lambda () (marvin-permission-answer session permission (car answer)))
+                            (lambda () (marvin-permission--answer-seen session permission (car answer)))
                             (nth 2 answer)))
 
 (defun marvin-permission-subject (permission)
   "What PERMISSION was asked for, in a line."
   (let ((command (plist-get permission :command)))
-    (marvin-permission-visible
+    (marvin-hidden-shown
      (or (plist-get command :revealed) (plist-get command :display) (plist-get permission :title)))))
 
 (defun marvin-permission-outcome (decision)
   "DECISION, the protocol's word, in words."
   (or (nth 3 (assoc decision marvin-permission--answers)) decision))
+
+;;; What was seen
+
+(defvar-local marvin-permission--seen nil
+  "Alist of ids of questions, and how much of their cards was on the screen.
+It is counted in characters from the card's beginning, without a gap.")
+
+(defun marvin-permission-name (question)
+  "The id of QUESTION, a cons of a session and a permission."
+  (plist-get (cdr question) :id))
+
+(defun marvin-permission-look ()
+  "Note how much of the questions in the current buffer is on the screen now."
+  (when (marvin-permission-open)
+    (dolist (window (get-buffer-window-list nil nil 'visible))
+      (let ((at (window-start window)) (end (min (window-end window t) (point-max))))
+        (while (< at end)
+          (let ((question (get-text-property at 'marvin-question))
+                (next (next-single-property-change at 'marvin-question nil end)))
+            (when question
+              (let* ((beginning (marvin-place-beginning 'marvin-question at))
+                     (id (marvin-permission-name question))
+                     (seen (alist-get id marvin-permission--seen 0 nil #'equal)))
+                (when (<= (- at beginning) seen)
+                  (setf (alist-get id marvin-permission--seen nil nil #'equal) (max seen (- next beginning))))))
+            (setq at next)))))))
+
+(defun marvin-permission--unseen (permission)
+  "Where what was not yet on the screen of the card of PERMISSION here begins.
+Nil when all of it was, or when it is not here."
+  (marvin-permission-look)
+  (let* ((id (plist-get permission :id))
+         (beginning (cdr (assoc id (marvin-place-all 'marvin-question #'marvin-permission-name))))
+         (seen (alist-get id marvin-permission--seen 0 nil #'equal)))
+    (and beginning
+         (< (+ beginning seen) (next-single-property-change beginning 'marvin-question nil (point-max)))
+         (+ beginning seen))))
+
+(defun marvin-permission--answer-seen (session permission decision)
+  "Answer PERMISSION of SESSION with DECISION, if all was on the screen.
+Where something that a yes covers was not, that is shown instead."
+  (let ((unseen (and (string-prefix-p "allow" decision) (marvin-permission--unseen permission)))
+        (window (get-buffer-window)))
+    (if (null unseen)
+        (marvin-permission-answer session permission decision)
+      (goto-char unseen)
+      (when window
+        (set-window-start window unseen)
+        (set-window-point window unseen))
+      (user-error "Read on first: %s of the question not seen yet"
+                  (let ((lines (count-lines unseen (next-single-property-change unseen 'marvin-question nil (point-max)))))
+                    (format "%d line%s" lines (if (= lines 1) "" "s")))))))
 
 ;;; Answering
 
@@ -140,7 +189,7 @@ Those that allow are on the left, those that deny on the right."
   "Answer PERMISSION of SESSION with DECISION.
 An edited command, and a reason, are read from the minibuffer first."
   (let* ((command (and (equal decision "allowEdited")
-                       (read-string "Run instead: " (plist-get (plist-get permission :command) :display))))
+                       (marvin-hidden-edit "Run instead: " (plist-get (plist-get permission :command) :display))))
          (note (and (equal decision "reason") (read-string "Reason (the model reads it): "))))
     (marvin-request (marvin-session-server session) 'marvin/permission/answer
                     (append (list :permissionId (plist-get permission :id) :decision (if note "deny" decision))
@@ -151,7 +200,7 @@ An edited command, and a reason, are read from the minibuffer first."
                         (message "Marvin: this was answered before"))))))
 
 (defun marvin-permission--here ()
-  "The session and the question at point, or of the only card in this buffer."
+  "The session and the question at point."
   (or (get-text-property (point) 'marvin-question)
       (user-error "There is no question here")))
 
@@ -159,59 +208,29 @@ An edited command, and a reason, are read from the minibuffer first."
   "Answer the question at point with DECISION."
   (pcase-let ((`(,session . ,permission) (marvin-permission--here)))
     (if (marvin-permission--takes-p permission decision)
-        (marvin-permission-answer session permission decision)
+        (marvin-permission--answer-seen session permission decision)
       (user-error "This question does not take that answer"))))
 
+(defvar marvin-permission--order nil "The ids of the open questions, the oldest first.")
+
 (defun marvin-permission-open ()
-  "All open questions, as conses of a session and a permission."
-  (seq-mapcat (lambda (session)
-                (mapcar (lambda (permission) (cons session permission)) (marvin-session-permissions session)))
-              (marvin-sessions)))
-
-;;;###autoload
-(defun marvin-answer ()
-  "Show the open questions of all conversations, to be answered there."
-  (interactive)
-  (unless (marvin-permission-open)
-    (user-error "Marvin asks nothing at the moment"))
-  (let ((buffer (get-buffer-create "*marvin questions*")))
-    (with-current-buffer buffer
-      (marvin-permission-mode)
-      (marvin-permission--draw))
-    (pop-to-buffer buffer)))
-
-(define-derived-mode marvin-permission-mode special-mode "Marvin questions"
-  "The open questions of all conversations."
-  (setq-local bidi-paragraph-direction 'left-to-right)
-  (setq-local truncate-lines nil word-wrap t))
-
-(defun marvin-permission--draw ()
-  "Show the questions that are open now in the current buffer."
-  (let ((inhibit-read-only t) (open (marvin-permission-open)) (line (line-number-at-pos)))
-    (erase-buffer)
-    (if (null open)
-        (insert "No question is open.  Press q to leave.\n")
-      (pcase-dolist (`(,session . ,permission) open)
-        (insert (format "Conversation: %s\n" (marvin-session-title session))
-                (marvin-permission-card session permission) "\n\n")))
-    (goto-char (point-min))
-    (if (and open (= line 1)) (forward-line 1) (forward-line (1- line)))))
-
-(defun marvin-permission--changed (session)
-  "Keep the buffer of questions right after a change of SESSION."
-  (ignore session)
-  (when-let* ((buffer (get-buffer "*marvin questions*")))
-    (with-current-buffer buffer
-      (marvin-permission--draw))))
+  "All open questions, the oldest first, as conses of a session and a permission."
+  (let* ((open (seq-mapcat (lambda (session)
+                             (mapcar (lambda (permission) (cons (plist-get permission :id) (cons session permission)))
+                                     (marvin-session-permissions session)))
+                           (marvin-sessions)))
+         (ids (mapcar #'car open)))
+    (setq marvin-permission--order
+          (append (seq-intersection marvin-permission--order ids) (seq-difference ids marvin-permission--order)))
+    (mapcar (lambda (id) (cdr (assoc id open))) marvin-permission--order)))
 
 (defun marvin-permission--announce (_session _turn event)
   "Say that EVENT is a question."
   (when (equal (plist-get event :type) "permission.requested")
     (message "Marvin asks: %s?  M-x marvin-answer"
              (truncate-string-to-width
-              (marvin-permission-visible (plist-get (plist-get event :permission) :title)) 60 nil nil t))))
+              (marvin-hidden-shown (plist-get (plist-get event :permission) :title)) 60 nil nil t))))
 
-(add-hook 'marvin-session-changed-functions #'marvin-permission--changed)
 (add-hook 'marvin-session-event-functions #'marvin-permission--announce)
 
 (provide 'marvin-permission)

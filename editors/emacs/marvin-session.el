@@ -114,7 +114,7 @@ ON-RESULT and ON-ERROR are as in `marvin-request'."
     (setf (marvin-session-seq session) (or (plist-get result :seq) 0)
           (marvin-session-loading session) nil
           (marvin-session-turn session) (plist-get result :turnId)
-          (marvin-session-queued session) nil
+          (marvin-session-queued session) (marvin-session--queued result)
           (marvin-session-steering session) nil
           (marvin-session-permissions session) (append (plist-get result :openPermissions) nil)
           (marvin-session-patches session) (append (plist-get result :pendingPatches) nil)
@@ -125,6 +125,11 @@ ON-RESULT and ON-ERROR are as in `marvin-request'."
     (run-hook-with-args 'marvin-session-loaded-functions session result)
     (marvin-session--tell session)
     (marvin-session-measure session)))
+
+(defun marvin-session--queued (result)
+  "The turns that wait by RESULT, of session/load, with their prompts."
+  (mapcar (lambda (queued) (cons (plist-get queued :turnId) (marvin-session-text (plist-get queued :message))))
+          (plist-get result :queued)))
 
 (defun marvin-session--begun (session turn message)
   "Note the prompt of TURN of SESSION, where MESSAGE is the first that it has."

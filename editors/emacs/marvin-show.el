@@ -76,7 +76,7 @@
       ("patch.applied" (marvin-show--patch session (plist-get event :patch) "Changed"))
       ("patch.resolved" (marvin-show--resolved event))
       ("notice" (marvin-show--notice turn event))
-      ("turn.finished" (marvin-show--finished turn event)))))
+      ("turn.finished" (marvin-show--finished session turn event)))))
 
 ;;; Messages and thoughts
 
@@ -209,13 +209,15 @@
                                              (pcase level ("error" 'error) ("warning" 'warning) (_ 'marvin-fold)))
                              (plist-get notice :text)))))
 
-(defun marvin-show--finished (turn event)
-  "Say how TURN has ended, as EVENT has it, unless it was just done."
+(defun marvin-show--finished (session turn event)
+  "Say how TURN of SESSION has ended, as EVENT has it, unless it was just done."
   (let ((why (plist-get event :stopReason)))
     (unless (equal why "completed")
       (marvin-transcript-add (list 'end turn)
                              (propertize (pcase why
-                                           ("cancelled" "Cancelled") ("denied" "Stopped: denied") ("failed" "Failed")
+                                           ("cancelled" (if (equal turn (marvin-session-last-turn session)) "Cancelled"
+                                                          "A queued prompt was cancelled"))
+                                           ("denied" "Stopped: denied") ("failed" "Failed")
                                            ("roundLimit" "Stopped: too many rounds") ("budget" "Stopped: the cost limit")
                                            (_ (format "Stopped: %s" why)))
                                          'font-lock-face 'warning)

@@ -80,11 +80,11 @@ With a prefix argument, QUERY is asked for: words that were said in it."
 (defun marvin-fork ()
   "Begin a conversation that shares what was said in this one so far."
   (interactive)
-  (let ((session (marvin-chat-session)))
+  (let ((session (marvin-chat-session)) (show (marvin-chat-shower)))
     (marvin-session-ask session 'marvin/session/fork nil
                         (lambda (result)
-                          (marvin-chat-show (marvin-session--known (marvin-session-server session)
-                                                                   (plist-get result :session)))))))
+                          (funcall show (marvin-session--known (marvin-session-server session)
+                                                               (plist-get result :session)))))))
 
 (defun marvin-delete ()
   "Delete this conversation, for good."
@@ -176,7 +176,13 @@ With a prefix argument, QUERY is asked for: words that were said in it."
                                  (define-key map [mode-line mouse-1] #'marvin-answer)
                                  (define-key map [mode-line mouse-2] #'marvin-answer)
                                  map)))
-          ((memq 'failed states) (propertize " Marvin failed" 'face 'error 'help-echo "M-x marvin-restart"))
+          ((memq 'failed states)
+           (propertize " Marvin failed" 'face 'error
+                       'help-echo (concat (mapconcat #'identity
+                                                     (delq nil (mapcar #'marvin-server-problem
+                                                                       (hash-table-values marvin-servers)))
+                                                     "\n")
+                                          "\nM-x marvin-restart")))
           ((seq-some #'marvin-session-patches (seq-filter (lambda (session)
                                                             (equal (plist-get (marvin-session-info session) :mode)
                                                                    "review"))

@@ -12,6 +12,7 @@
 
 (require 'button)
 (require 'cl-lib)
+(require 'marvin-line)
 (require 'marvin-markdown)
 
 (defface marvin-fold '((t :inherit shadow))
@@ -22,8 +23,9 @@
   "The block KEY from START to END; after its heading BODY begins.
 FOLD is an overlay that hides the body, where there is one.  PROPERTIES go
 onto all text of the body.  SINCE is when the block was made, in seconds,
-ABOUT what its maker wants to remember."
-  key start body end fold properties (since (float-time)) about)
+ABOUT what its maker wants to remember.  CUT has the rest of the last line
+where that is too long to be shown, as `marvin-line-fit' has it."
+  key start body end fold properties (since (float-time)) about cut)
 
 (defvar-local marvin-transcript--blocks nil "The blocks by their keys, which are compared by `equal'.")
 (defvar-local marvin-transcript--end nil "Marker: where the next block begins, and what is below the blocks.")
@@ -60,19 +62,31 @@ WHAT says what it does, for whoever points at it."
      (marvin-transcript--shift-undo (- (buffer-size) marvin--size))))
 
 (defun marvin-transcript--shift-undo (by)
-  "Move what the undo list says about the input BY characters."
+  "Move what the undo list says about the input BY characters.
+An undo that goes on knows the list by its conses, so they stay the same."
   (unless (or (eq buffer-undo-list t) (zerop by))
-    (setq buffer-undo-list
-          (mapcar (lambda (entry)
-                    (pcase entry
-                      ((pred integerp) (+ entry by))
-                      (`(,(and text (pred stringp)) . ,(and at (pred integerp)))
-                       (cons text (if (< at 0) (- at by) (+ at by))))
-                      (`(,(and beg (pred integerp)) . ,(and end (pred integerp))) (cons (+ beg by) (+ end by)))
-                      (`(nil ,property ,value ,(and beg (pred integerp)) . ,end)
-                       `(nil ,property ,value ,(+ beg by) . ,(+ end by)))
-                      (_ entry)))
-                  buffer-undo-list))))
+    (let ((shifted (make-hash-table :test #'eq)))
+      (marvin-transcript--shift buffer-undo-list by shifted)
+      ;; That of an undo in a region is a list of its own.
+      (when (and (eq last-command 'undo) (consp pending-undo-list) (eq (current-buffer) (window-buffer)))
+        (marvin-transcript--shift pending-undo-list by shifted)))))
+
+(defun marvin-transcript--shift (undo-list by shifted)
+  "Move the entries of UNDO-LIST, but those in SHIFTED, BY characters, in place."
+  (while (and (consp undo-list) (not (gethash undo-list shifted)))
+    (puthash undo-list t shifted)
+    (let ((entry (car undo-list)))
+      (pcase entry
+        ((pred integerp) (setcar undo-list (+ entry by)))
+        ((pred (lambda (entry) (gethash entry shifted))))
+        (`(,(pred stringp) . ,(and at (pred integerp))) (setcdr entry (if (< at 0) (- at by) (+ at by))))
+        (`(,(and beg (pred integerp)) . ,(and end (pred integerp))) (setcar entry (+ beg by)) (setcdr entry (+ end by)))
+        ((or `(nil ,_ ,_ . ,range) `(apply ,(pred integerp) . ,range))
+         (setcar range (+ (car range) by))
+         (if (consp (cdr range)) (setcar (cdr range) (+ (cadr range) by)) (setcdr range (+ (cdr range) by)))))
+      (when (consp entry)
+        (puthash entry t shifted)))
+    (setq undo-list (cdr undo-list))))
 
 (defun marvin-transcript-begin ()
   "Make the current buffer an empty conversation, but keep the input."
@@ -145,10 +159,18 @@ PROPERTIES are those of TEXT.  HEADING is an empty string where there is none."
                'wrap-prefix "       ")))
 
 (defun marvin-transcript--insert (block text)
-  "Insert TEXT at the end of BLOCK."
+  "Insert TEXT at the end of BLOCK; what is too long of a line is behind a button."
   (goto-char (marvin-block-end block))
-  (insert (marvin-transcript--locked text (marvin-block-properties block)))
+  (let ((column (- (point) (max (marvin-block-body block) (save-excursion (forward-line 0) (point))))))
+    (pcase-let ((`(,shown . ,cut) (marvin-line-fit text column (marvin-block-cut block) #'marvin-transcript--cut-button)))
+      (setf (marvin-block-cut block) cut)
+      (insert (marvin-transcript--locked shown (marvin-block-properties block)))))
   (set-marker (marvin-block-end block) (point)))
+
+(defun marvin-transcript--cut-button (rest)
+  "The button for the REST of a line, which is not shown."
+  (marvin-transcript-button "[show the rest of this line]" (lambda () (marvin-line-show rest))
+                            "Show it in a buffer of its own"))
 
 (defun marvin-transcript-append (block text)
   "Let BLOCK grow by TEXT."
@@ -157,12 +179,13 @@ PROPERTIES are those of TEXT.  HEADING is an empty string where there is none."
 
 (defun marvin-transcript-text (block)
   "The text of BLOCK."
-  (buffer-substring-no-properties (marvin-block-body block) (marvin-block-end block)))
+  (marvin-line-whole (marvin-block-body block) (marvin-block-end block)))
 
 (defun marvin-transcript-replace (block text)
   "Put TEXT in the place of all text of BLOCK."
   (marvin-transcript--writing
     (delete-region (marvin-block-body block) (marvin-block-end block))
+    (setf (marvin-block-cut block) nil)
     (marvin-transcript--insert block text)))
 
 (defun marvin-transcript-rename (block heading)

@@ -16,7 +16,7 @@
 ;;
 ;; How it is made.  What the server of a project says (`marvin-client') is taken into sessions (`marvin-session',
 ;; `marvin-events'), which tell those who show something: the conversation (`marvin-chat', in which `marvin-show' writes
-;; the blocks of `marvin-transcript', with `marvin-input' at its end), the questions (`marvin-permission') and the review
+;; the blocks of `marvin-transcript', with `marvin-input' at its end), the questions (`marvin-permission', `marvin-questions') and the review
 ;; (`marvin-diff').  What goes along with a prompt is `marvin-context' and `marvin-symbol'.  The buffers of the project are
 ;; told to the server by `marvin-document', and changed for it by `marvin-apply'.  Nothing waits for an answer.
 
@@ -37,7 +37,7 @@ With a prefix argument, NEW, begin one in any case."
   (let* ((server (marvin-current-server)) (session (and (not new) (marvin-session-latest server))))
     (if session
         (marvin-chat-show session)
-      (marvin-session-new server nil #'marvin-chat-show))))
+      (marvin-session-new server nil (marvin-chat-shower)))))
 
 ;;;###autoload
 (defun marvin-start ()

@@ -22,6 +22,8 @@ from marvin_server.tools.registry import PreparedCall, Registry
 _MOST_CALLS = 128
 _QUICK = 10_000  # characters of arguments
 _FEW = 20
+_NOT_BEGUN = "Cancelled before it began; nothing was done."
+_NOT_FINISHED = "Cancelled before it finished; its effect is unknown."
 
 
 class _Job(Struct, frozen=True):
@@ -69,7 +71,7 @@ class CallRunner:
             while not events.empty():
                 if (event := events.get_nowait()) is not None:
                     yield event
-            yield MessageFinished(_answers(calls, results, "Cancelled before it began; nothing was done."))
+            yield MessageFinished(_answers(calls, results, _NOT_BEGUN))
             raise
         finally:
             await _end(work)
@@ -112,9 +114,14 @@ class CallRunner:
                 else await asyncio.to_thread(self._located, prepared.locations)
             )
             emit(ToolStarted(call.id, call.name, prepared.title, prepared.entry.effect, values, where))
-            output = ToolOutput("Cancelled before it finished; its effect is unknown.", "cancelled")
+            output = ToolOutput(_NOT_BEGUN, "cancelled")
+
+        def begins() -> None:
+            nonlocal output
+            output = ToolOutput(_NOT_FINISHED, "cancelled")
+
         try:
-            output = await self._output(prepared, call, emit) if repeated is None else repeated
+            output = await self._output(prepared, call, emit, begins) if repeated is None else repeated
         finally:
             text = self._redact(output.text)
             details = {k: self._redact(v) if isinstance(v, str) else v for k, v in output.details.items()}
@@ -133,7 +140,11 @@ class CallRunner:
         return tuple(located)
 
     async def _output(
-        self, prepared: PreparedCall | ToolOutput, call: ToolCall, emit: Callable[[Event], None]
+        self,
+        prepared: PreparedCall | ToolOutput,
+        call: ToolCall,
+        emit: Callable[[Event], None],
+        begins: Callable[[], None],
     ) -> ToolOutput:
         if isinstance(prepared, ToolOutput):
             return prepared
@@ -141,7 +152,7 @@ class CallRunner:
         def show(text: str) -> None:
             emit(ToolOutputEvent(call.id, self._redact(text)))
 
-        return await self._gate.run(prepared, replace(self._context, emit=show), emit)
+        return await self._gate.run(prepared, replace(self._context, emit=show), emit, begins)
 
 
 def unanswered(calls: Sequence[ToolCall], why: str) -> Message:

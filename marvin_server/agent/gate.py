@@ -34,8 +34,15 @@ class Gate:
         self._permissions = permissions
         self.stop_asked = False
 
-    async def run(self, prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]) -> ToolOutput:
-        """Ask first where that is the rule, then run the call; a path that turns out to need a yes asks once more."""
+    async def run(
+        self,
+        prepared: PreparedCall,
+        context: ToolContext,
+        emit: Callable[[Event], None],
+        begins: Callable[[], None] = lambda: None,
+    ) -> ToolOutput:
+        """Ask first where that is the rule, then run the call, which ``begins`` is told before; a path that turns out
+        to need a yes asks once more."""
         if self.stop_asked:
             return ToolOutput("Not run: the person asked to stop.", "denied")
         try:
@@ -46,6 +53,7 @@ class Gate:
             return admitted
         if not self._judge.is_quick(admitted):
             context = await asyncio.to_thread(self._judge.admitted, admitted, context)
+        begins()
         output = await self._run(admitted, context, emit)
         if admitted is prepared:
             return output

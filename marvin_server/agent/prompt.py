@@ -33,13 +33,17 @@ def system_prompt(
     readonly: bool,
     schema: Mapping[str, object] | None = None,
     project: Sequence[tuple[str, str]] = (),
+    person: str = "",
 ) -> str:
     """The prompt for one round.
 
     ``other_toolsets`` maps the names of toolsets that are not sent to one line about each; ``schema`` is the JSON
-    Schema that the final answer must match; ``project`` is the paths and texts of the project's instructions.
+    Schema that the final answer must match; ``project`` is the paths and texts of the project's instructions, and
+    ``person`` what the person wants to be known of them.
     """
     blocks = [_IDENTITY]
+    if person:
+        blocks.append(f"What the person has written of themselves, which may matter or not:\n{person}")
     if other_toolsets:
         lines = "\n".join(f"- {name}: {line}" for name, line in other_toolsets.items())
         blocks.append(f"More toolsets exist; find_tools switches them on:\n{lines}")

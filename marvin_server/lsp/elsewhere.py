@@ -19,13 +19,14 @@ _log = logging.getLogger("marvin.lsp")
 
 class _State(Struct, frozen=True):
     """What a client can see of a session: its latest entry, its title and place in lists, whether another process is
-    at work in it, the questions of that one, and what is open for review."""
+    at work in it, what is asked and queued meanwhile, and what is open for review."""
 
     head: str | None
     title: str
     archived: bool
     busy: bool
     questions: tuple[str, ...]
+    queued: tuple[str, ...]
     patches: "tuple[Waiting, ...]"
 
 
@@ -92,4 +93,5 @@ class Elsewhere:
         head, title, archived = store.catalogue.state(session_id)
         busy = store.leases.is_elsewhere(session_id)
         questions = tuple(question.permission.id for question in store.questions.open(session_id)) if busy else ()
-        return _State(head, title, archived, busy, questions, tuple(store.patches.waiting(session_id)))
+        queued = tuple(prompt.turn_id for prompt in store.drafts.queued(session_id)) if busy else ()
+        return _State(head, title, archived, busy, questions, queued, tuple(store.patches.waiting(session_id)))

@@ -43,11 +43,11 @@ from marvin_server.lsp.rpc import Params, Rpc
 from marvin_server.lsp.shown import shown
 from marvin_server.lsp.standing import Standing
 from marvin_server.lsp.streams import Streams
-from marvin_server.lsp.writer import Writer
 from marvin_server.protocol.errors import Code
 from marvin_server.protocol.wire import to_wire
 from marvin_server.settings import Settings
 from marvin_server.workspace.file_names import FileNames
+from marvin_server.writer import Writer
 
 _METHODS: dict[str, Callable[["Server", Params], Awaitable[Any]]] = {
     "marvin/session/new": sessions.new,

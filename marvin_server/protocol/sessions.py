@@ -70,6 +70,13 @@ class PartialMessage(FromServer, frozen=True):
     thought: str | None = None
 
 
+class QueuedPrompt(FromServer, frozen=True):
+    """A prompt that waits for its turn, in whichever process."""
+
+    turn_id: str
+    message: Message
+
+
 class Draft(FromServer, frozen=True):
     """A prompt that waited when its server ended, or when the turn that it was for was stopped. Nothing starts it by
     itself."""
@@ -91,6 +98,7 @@ class SessionLoadResult(FromServer, frozen=True):
     seq: int
     open_permissions: tuple[Permission, ...]
     pending_patches: tuple[Patch, ...]
+    queued: tuple[QueuedPrompt, ...] = ()
     drafts: tuple[Draft, ...] = ()
     cursor: str | None = None
     turn_id: str | None = None

@@ -32,8 +32,8 @@ class Standing(Struct, frozen=True):
     text: str
 
 
-async def standing(endpoint: Endpoint, wire_api: str) -> Standing:
-    """What the server says when it is asked for its models, for 0.2 s at most.
+async def standing(endpoint: Endpoint, wire_api: str, seconds: float = SECONDS) -> Standing:
+    """What the server says when it is asked for its models, within so many ``seconds``.
 
     Raises ``ValueError`` for an address that is not this machine's.
     """
@@ -41,17 +41,20 @@ async def standing(endpoint: Endpoint, wire_api: str) -> Standing:
     if not is_loopback(url):
         raise ValueError(f"{endpoint.host} is not this machine")
     if wire_api == "ollama":
-        answers = await asyncio.to_thread(ollama_server.answers, url, SECONDS)
+        answers = await asyncio.to_thread(ollama_server.answers, url, seconds)
         return Standing(answers, answers, f"{'' if answers else 'nothing '}answers at {shown}")
     try:
-        async with asyncio.timeout(SECONDS):
+        trusted = await asyncio.to_thread(certificates.context) if url.startswith("https:") else None
+    except ValueError as error:
+        return Standing(False, False, f"{shown} cannot be asked: {one_line(str(error), 100)}")
+    try:
+        async with asyncio.timeout(seconds):
             connection = await _connected(url)
-            if url.startswith("https:"):
-                trusted = await asyncio.to_thread(certificates.context)
+            if trusted is not None:
                 await connection.start_tls(trusted, urlsplit(url).hostname or "")
             return await _asked(connection, endpoint, wire_api)
     except TimeoutError:
-        return Standing(connection is not None, False, f"no answer from {shown} within {SECONDS:g} s")
+        return Standing(connection is not None, False, f"no answer from {shown} within {seconds:g} s")
     except (OSError, ValueError, RecursionError, h11.ProtocolError) as error:
         if connection is None:
             return Standing(False, False, f"nothing answers at {shown}")

@@ -24,6 +24,13 @@ class Draft(Struct, frozen=True):
     message: Message
 
 
+class Queued(Struct, frozen=True):
+    """A prompt that waits for a turn of its own, ``turn_id``."""
+
+    turn_id: str
+    message: Message
+
+
 class Drafts:
     """The table of waiting prompts in ``database``.
 
@@ -35,14 +42,23 @@ class Drafts:
         self._db = database
         self._leases = leases
 
-    def keep(self, session_id: str, keeper: str, message: Message) -> None:
-        """Keep a prompt that will be started later, in place of the draft of it that is there."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def keep(self, session_id: str, keeper: str, message: Message, turn_id: str | None = None) -> None:
+        """Keep a prompt that will be started later, in place of the draft of it that is there; ``turn_id`` is None for
+        one that is handed to the turn of another."""
         with self._db.transaction() as database:
             database.execute(
-                "INSERT OR REPLACE INTO drafts (id, session_id, keeper, at, body) VALUES (?, ?, ?, ?, ?)",
-                (message.id, session_id, keeper, now, transcript.encode(message)),
+                "INSERT OR REPLACE INTO drafts (id, session_id, keeper, at, body, turn_id) VALUES (?, ?, ?, ?, ?, ?)",
+                (message.id, session_id, keeper, _now(), transcript.encode(message), turn_id),
             )
+
+    def put_last(self, draft_id: str, turn_id: str) -> None:
+        """Let the prompt wait for this turn, after all others."""
+        with self._db.transaction() as database:
+            database.execute("UPDATE drafts SET turn_id = ?, at = ? WHERE id = ?", (turn_id, _now(), draft_id))
+
+    def has(self, draft_id: str) -> bool:
+        """Whether nobody, in any process, has dropped the prompt."""
+        return bool(self._db.rows("SELECT 1 FROM drafts WHERE id = ?", draft_id))
 
     def leave(self, draft_id: str) -> None:
         """Let nobody keep the prompt any more, so that it is a draft."""
@@ -60,11 +76,30 @@ class Drafts:
             "SELECT id, session_id, at, body, keeper FROM drafts WHERE ? IN (session_id, '') ORDER BY at, id",
             session_id or "",
         )
-        try:
-            return [
-                Draft(draft_id, owner, at, transcript.decode(body))
-                for draft_id, owner, at, body, keeper in rows
-                if not self._leases.is_here(keeper) and not self._leases.is_elsewhere(keeper)
-            ]
-        except ValueError as error:
-            raise StoreError(f"a prompt that waits cannot be read by this Marvin: {error}") from error
+        return [
+            Draft(draft_id, owner, at, _message(body))
+            for draft_id, owner, at, body, keeper in rows
+            if not self._is_kept(keeper)
+        ]
+
+    def queued(self, session_id: str) -> list[Queued]:
+        """What waits for a turn of its own, in whichever process; those of one process in the order of their turns."""
+        rows = self._db.rows(
+            "SELECT turn_id, body, keeper FROM drafts WHERE session_id = ? AND turn_id IS NOT NULL ORDER BY at, id",
+            session_id,
+        )
+        return [Queued(turn_id, _message(body)) for turn_id, body, keeper in rows if self._is_kept(keeper)]
+
+    def _is_kept(self, keeper: str) -> bool:
+        return self._leases.is_here(keeper) or self._leases.is_elsewhere(keeper)
+
+
+def _message(body: str) -> Message:
+    try:
+        return transcript.decode(body)
+    except ValueError as error:
+        raise StoreError(f"a prompt that waits cannot be read by this Marvin: {error}") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

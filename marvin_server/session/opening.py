@@ -78,13 +78,14 @@ def open_session(
     output_schema: Mapping[str, Any] | None = None,
     editor: "Editor | None" = None,
     can_review: bool = False,
+    person: Callable[[], str] = str,
 ) -> OpenSession:
     """A session in ``directory``: a new one, or the one whose id is ``resume``.
 
     ``rounds`` is the limit where the settings have none. ``editor`` has open files, whose texts count more than those
     on disk; with one, call this in the event loop. ``can_review``: somebody can answer for each hunk of a patch, by
-    ``Session.resolve``; without that, mode review asks about each edit as a whole. Raises ``StoreError`` and
-    ``UsageError``.
+    ``Session.resolve``; without that, mode review asks about each edit as a whole. ``person`` gives what the model is
+    told of the person. Raises ``StoreError`` and ``UsageError``.
     """
     record = (
         store.find(resume)
@@ -178,6 +179,7 @@ def open_session(
                 readonly=readonly(),
                 schema=output_schema,
                 project=[(file.path, file.text) for file in trust.instructions],
+                person=person(),
             ),
             toolbox.specs,
             session.take_steering,

@@ -22,7 +22,7 @@ from marvin_server.workspace.confine import Root
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.names import printable
 
-Kind = Literal["instructions", "settings"]
+Kind = Literal["instructions", "settings", "commands"]
 
 SETTINGS_FILE = ".marvin/config.yaml"
 _IN_EACH_FOLDER = (
@@ -93,6 +93,11 @@ def read(root: Root, working_dir: str) -> Project:
     if settings:
         files["settings"] = (settings,)
     return Project(name_of(root), files, tuple(problems))
+
+
+def read_file(root: Root, path: str) -> ProjectFile | None:
+    """One file of the project's, with what ``read`` takes of each; None where it cannot be taken."""
+    return _read(root, path, path, _SHOWN, [])
 
 
 def sha256(content: bytes) -> str:

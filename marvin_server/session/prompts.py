@@ -54,8 +54,8 @@ class Prompts:
     def queue(self, prompt: Message, *, is_next: bool) -> str:
         """Let a prompt start after those before it, and give its turn's id. ``is_next``: after a turn that runs here,
         not after another process."""
-        self._keep(prompt)
         turn_id = new_id()
+        self._keep(prompt, turn_id)
         self._queue.append((turn_id, prompt))
         if not is_next and self._waiting is None:
             self._waiting = asyncio.create_task(self._wait())
@@ -82,20 +82,28 @@ class Prompts:
         steering, self._steering = self._steering, []
         return [*self.take_told(), *steering]
 
-    def put_aside(self) -> None:
-        """Leave what the running turn was handed and has not taken behind as drafts: the person has stopped it."""
+    def put_aside(self, *failed: Message) -> None:
+        """Leave prompts behind as drafts: those that could not be started, and those that the running turn was handed
+        and has not taken, since the person has stopped it."""
         steering, self._steering = self._steering, []
         try:
-            for prompt in steering:
+            for prompt in (*failed, *steering):
                 self._store.drafts.leave(prompt.id)
         except StoreError as error:
-            _log.warning("what was steered is a draft once this process has ended: %s", error)
+            _log.warning("what was not started is a draft once this process has ended: %s", error)
 
     def take_next(self) -> tuple[str, Message] | None:
         """The prompt that starts now, with its turn's id."""
-        self._queue.extendleft((new_id(), prompt) for prompt in reversed(self._steering))
-        self._steering = []
-        return self._queue.popleft() if self._queue else None
+        late, self._steering = self._steering, []
+        self._queue.extendleft((new_id(), prompt) for prompt in reversed(late))
+        taken = self._queue.popleft() if self._queue else None
+        if len(late) > 1:
+            self._keep_order()
+        return taken
+
+    def is_wanted(self, prompt: Message) -> bool:
+        """Whether no other process has cancelled a prompt that was queued. Raises ``StoreError``."""
+        return self._store.drafts.has(prompt.id)
 
     def drop(self, turn_id: str) -> bool:
         """Forget the queued prompt of this turn; False when there is none."""
@@ -113,10 +121,17 @@ class Prompts:
         self._stop_waiting()
         self._store.leases.give_back(self._keeper)
 
-    def _keep(self, message: Message) -> None:
+    def _keep(self, message: Message, turn_id: str | None = None) -> None:
         if not self._store.leases.is_here(self._keeper):
             self._store.leases.take(self._keeper)
-        self._store.drafts.keep(self._session_id, self._keeper, message)
+        self._store.drafts.keep(self._session_id, self._keeper, message, turn_id)
+
+    def _keep_order(self) -> None:
+        try:
+            for turn_id, prompt in self._queue:
+                self._store.drafts.put_last(prompt.id, turn_id)
+        except StoreError as error:
+            _log.warning("what was steered too late is not listed among what is queued: %s", error)
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
@@ -134,7 +149,9 @@ class Prompts:
             except StoreError as error:
                 self._waiting = None
                 while self._queue:
-                    self._fail(self._queue.popleft()[0], error)
+                    turn_id, prompt = self._queue.popleft()
+                    self.put_aside(prompt)
+                    self._fail(turn_id, error)
             else:
                 self._waiting = None
                 self._go_on()

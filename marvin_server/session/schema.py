@@ -1,6 +1,6 @@
 """The tables of the store, and how a file of an older Marvin comes to have them."""
 
-VERSION = 7
+VERSION = 8
 # See steps.py.
 _STEPS = """CREATE TABLE checkpoints (
     id INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), turn_id TEXT NOT NULL,
@@ -13,6 +13,7 @@ _QUESTIONS = """CREATE TABLE questions (
 _DRAFTS = """CREATE TABLE drafts (
     id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id), keeper TEXT NOT NULL, at TEXT NOT NULL,
     body TEXT NOT NULL)"""
+_QUEUED = "ALTER TABLE drafts ADD COLUMN turn_id TEXT"
 # See open_patches.py.
 _PATCHES = (
     """CREATE TABLE patches (
@@ -49,6 +50,7 @@ TABLES = (
     _STEPS,
     _QUESTIONS,
     _DRAFTS,
+    _QUEUED,
     *_PATCHES,
     # The row ids are those of entries.
     "CREATE VIRTUAL TABLE entry_text USING fts5 (text)",
@@ -62,4 +64,5 @@ UPGRADES = (
     (_QUESTIONS, _DRAFTS, *_REFERENCES),
     ("ALTER TABLE sessions ADD COLUMN keeper TEXT",),
     ("ALTER TABLE entries ADD COLUMN turn_id TEXT", *_PATCHES),
+    (_QUEUED,),
 )

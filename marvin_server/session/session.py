@@ -269,10 +269,15 @@ class Session:
             self._history.disown()
             return
         turn_id, prompt = waiting
+        end = TurnFinished(turn_id, "cancelled", Usage())
         try:
-            self._start(turn_id, prompt)
+            if self._prompts.is_wanted(prompt):
+                self._start(turn_id, prompt)
+                return
         except StoreError as error:
-            self._finish(_failed(turn_id, error))
+            self._prompts.put_aside(prompt)
+            end = _failed(turn_id, error)
+        self._finish(end)
 
     def _fail(self, turn_id: str, error: Exception) -> None:
         self._events.publish(_failed(turn_id, error))

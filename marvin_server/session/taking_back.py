@@ -1,11 +1,9 @@
 """One workspace's files as they become when changes are taken back: planned, shown, then done."""
 
-import stat
 from collections.abc import Callable, Iterable, Sequence
 
-from marvin_server.edits.hunks import FileChange, whole
-from marvin_server.edits.unified import shown
 from marvin_server.errors import ToolError
+from marvin_server.session import differences
 from marvin_server.session.file_copy import Contents, Failed, FileCopy
 from marvin_server.workspace.checkpoint_files import is_emptied, look, look_in_editor, put, remove_empty
 from marvin_server.workspace.checkpoint_objects import FileState, Objects
@@ -13,8 +11,6 @@ from marvin_server.workspace.checkpoint_texts import text_of
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.documents import LARGEST
 from marvin_server.workspace.editor import BufferEdit
-from marvin_server.workspace.encodings import readable
-from marvin_server.workspace.names import printable
 from marvin_server.workspace.open_files import OpenFiles
 
 _UNSAVED = "it has unsaved changes in the editor: save it there, then try again"
@@ -54,7 +50,9 @@ class TakingBack:
 
     def diff(self) -> str:
         """What changes, as a unified diff; bytes that are no text are shown as escapes."""
-        return "".join(self._difference(path) for path in sorted(self.paths))
+        return "".join(
+            differences.shown(self._contents, path, self._was(path), self._becomes(path)) for path in sorted(self.paths)
+        )
 
     def checkpoints(self) -> tuple[str, str] | None:
         """The ids of checkpoints of the files that change, as they were and as they become (once ``apply`` was called:
@@ -125,21 +123,6 @@ class TakingBack:
             if block and copy.now is not None and not is_emptied(self._root, block, gone):
                 copy.fail(copy.found.problem or "")
 
-    def _difference(self, path: str) -> str:
-        old, new = self._was(path), self._becomes(path)
-        texts = [None if each is None else self._contents.of(each.id) for each in (old, new)]
-        if any(text and b"\0" in text for text in texts):
-            return f"Binary file {printable(path)} {_verb(old, new)}\n"
-        before, after = (None if text is None else text.decode("utf-8", "surrogateescape") for text in texts)
-        note = ""
-        for each in (old, new):
-            if each and each.is_link:
-                note = f"Symbolic link {printable(path)} {_verb(old, new)}\n"
-        if old and new and old.mode != new.mode and not note:
-            note = f"Permissions of {printable(path)}: {stat.S_IMODE(old.mode):o} to {stat.S_IMODE(new.mode):o}\n"
-        change = FileChange(path, before, after, whole(path, before, after))
-        return note + readable(shown(change).diff)
-
 
 class _File:
     """A file in both places: ``on_disk``, and ``in_editor`` where it is open."""
@@ -172,7 +155,3 @@ class _File:
             return self._on_disk
         editor.fail(_UNSAVED if is_for_disk else _BENEATH)
         return editor
-
-
-def _verb(old: FileState | None, new: FileState | None) -> str:
-    return "is made" if old is None else "is removed" if new is None else "is changed"

@@ -19,7 +19,11 @@ from marvin_server.session.project import Kind, Project, ProjectFile, ProjectSet
 from marvin_server.workspace.workspace import Workspace
 
 RULE = "project files count once you have accepted this content"
-_WHAT: dict[Kind, str] = {"instructions": "instructions for the model", "settings": "settings for Marvin"}
+_WHAT: dict[Kind, str] = {
+    "instructions": "instructions for the model",
+    "settings": "settings for Marvin",
+    "commands": "command",
+}
 
 
 class Acceptance(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ _FIXED = (
     r"/\.(agents|amazonq|augment|claude|claude\.json|cline|clinerules|codex|continue|crush|cursor|cursorrules)(/|$)",
     r"/\.(gemini|goosehints|junie|kilocode|kiro|marvin-instructions|mcp\.json|opencode|qwen|roo|trae)(/|$)",
     r"/\.(windsurf|windsurfrules|aider[^/]*)(/|$)",
-    r"/(\.vscode|[^/]*\.code-workspace)(/|$)",
+    r"/(\.vscode|\.devcontainer|\.idea|[^/]*\.code-workspace|\.dir-locals(-2)?\.el|\.exrc|\.nvim\.lua|\.nvimrc)(/|$)",
     r"/\.github/copilot-instructions\.md$",
 )
 

@@ -94,9 +94,3 @@ def test_a_wrong_setting_is_a_warning_with_file_and_line(ask: Any, home: Path) -
         f"marvin: {config}:2",
         f"marvin: {config}:3",
     ]
-
-
-def test_an_interactive_start_says_that_it_is_not_there_yet(marvin: Marvin) -> None:
-    done = marvin()
-    assert done.exit_code == 2
-    assert "--non-interactive" in done.stderr

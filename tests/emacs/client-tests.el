@@ -63,10 +63,6 @@
         (let ((last-command nil)) (undo))
         (should (equal (buffer-string) before))))))
 
-(defun driving-file (name)
-  "The text of the file NAME."
-  (with-temp-buffer (insert-file-contents name) (buffer-string)))
-
 (ert-deftest marvin-a-command-sees-what-marvin-wrote ()
   (driving-in-repository
     (let ((code (driving-open "shop/basket.py")) (chat (driving-chat)))

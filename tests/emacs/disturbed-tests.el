@@ -85,7 +85,7 @@ It gives a function that is called in the end, with the text before the change a
          (with-current-buffer review
            (goto-char (point-min))
            (re-search-forward "^@@")
-           (marvin-diff-reject "")
+           (marvin-diff-reject "" (marvin-diff--here))
            (driving-wait "what comes of it"
                          (lambda () (save-excursion (goto-char (point-min))
                                                     (re-search-forward "not done\\|Nothing waits" nil t)))))

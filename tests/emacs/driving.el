@@ -84,5 +84,9 @@
   "The text of the current conversation above the input."
   (buffer-substring-no-properties (point-min) marvin-transcript--end))
 
+(defun driving-file (name)
+  "The text of the file NAME."
+  (with-temp-buffer (insert-file-contents name) (buffer-string)))
+
 (provide 'driving)
 ;;; driving.el ends here

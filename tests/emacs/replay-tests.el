@@ -41,7 +41,7 @@
     (save-current-buffer (marvin-diff-review session))
     (with-current-buffer (window-buffer)
       (should (string-match-p "^-    return total(prices) / len(prices)\n[+].* if prices else 0$" (buffer-string)))
-      (marvin-diff-reject "raise an error instead"))
+      (marvin-diff-reject "raise an error instead" (marvin-diff--here)))
     (driving-sees "Reason: raise an error instead")
     (driving-idle)))
 

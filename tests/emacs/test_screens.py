@@ -27,7 +27,7 @@ class Terminal:
     """Emacs in tmux, in the folder ``shop``, whose path is shown as /home/me/shop."""
 
     def __init__(self, shop: Path, environ: dict[str, str]) -> None:
-        self._shop = shop
+        self.shop = shop
         self._socket = str(shop.parent / "tmux")
         lisp = f'(setq marvin-command (list "{MARVIN}" "lsp") make-backup-files nil create-lockfiles nil)'
         # However long a busy machine takes for a click, it is one.
@@ -65,7 +65,7 @@ class Terminal:
         """What is shown now, but for what differs from run to run."""
         command = ("tmux", "-S", self._socket, "capture-pane", "-p")
         screen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        screen = screen.replace(str(self._shop), "/home/me/shop")
+        screen = screen.replace(str(self.shop), "/home/me/shop")
         screen = re.sub(r"\b(\d+ ms|\d+\.\d s)\b", "12 ms", screen)
         return "\n".join(line.rstrip() for line in screen.splitlines()).rstrip() + "\n"
 
@@ -137,6 +137,45 @@ def test_a_question_and_its_mark_in_the_mode_line(terminal: Terminal) -> None:
     terminal.sees("*marvin questions*")
     terminal.keys("d")
     terminal.sees("No question is open")
+
+
+def test_only_what_was_on_the_screen_is_allowed(terminal: Terminal) -> None:
+    terminal.opens()
+    terminal.keys("-l", f"Run touch out # {'x' * 3000}")
+    terminal.keys("Enter")
+    terminal.sees("asks: C-c C-a")
+    terminal.keys("C-c", "C-a", "C-x", "1", "y")
+    terminal.sees("Read on first: ")
+    terminal.keys("y")
+    terminal.sees("[y] Allow once")
+    assert not (terminal.shop / "out").exists()
+    terminal.keys("y")
+    terminal.sees("No question is open")
+
+
+def test_a_change_that_is_proposed_does_not_take_what_is_typed_in_the_file(terminal: Terminal) -> None:
+    terminal.sees("basket.py")
+    terminal.keys("C-c", "m", "i")
+    terminal.sees("Change this:")
+    terminal.keys("add", "Enter")
+    terminal.sees("+        result += price")
+    terminal.keys("kkk")
+    terminal.sees('kkk"""What a customer')
+    terminal.keys("C-c", "m", "r", "k")
+    terminal.sees("Nothing waits for a decision")
+
+
+def test_a_file_that_another_has_locked_stops_nobody_from_typing(terminal: Terminal) -> None:
+    (terminal.shop / "shop" / ".#basket.py").symlink_to("somebody@elsewhere.1234:5678")
+    terminal.sees("basket.py")
+    terminal.keys("M-:", "(setq create-lockfiles t)", "Enter")
+    terminal.keys("C-c", "m", "m")
+    terminal.sees("RET sends")
+    terminal.keys("Fix total", "Enter")
+    terminal.sees("apply_patch shop/basket.py: failed")
+    terminal.keys("still typing")
+    terminal.sees("still typing")
+    assert "(s, q, p, ?)" not in terminal.screen
 
 
 def test_the_mouse_answers_unfolds_and_chooses(terminal: Terminal) -> None:

@@ -70,7 +70,7 @@
     (should-not (marvin-session-permissions session))))
 
 (ert-deftest marvin-what-cannot-be-seen-is-written-out ()
-  (should (equal (substring-no-properties (marvin-permission-visible "rm \u202ea\u200b\e[2J")) "rm \\u{202E}a\\u{200B}\\u{1B}[2J")))
+  (should (equal (substring-no-properties (marvin-hidden-shown "rm \u202ea\u200b\e[2J")) "rm \\u{202E}a\\u{200B}\\u{1B}[2J")))
 
 (ert-deftest marvin-a-hunk-is-rejected-with-a-reason ()
   (driving-in-repository
@@ -87,7 +87,7 @@
                                "     \"\"\"The sum of all prices, in cents.\"\"\"\n     result = 0\n"
                                "     for price in prices:\n-        result -= price\n+        result += price\n"
                                "     return result\n")))
-        (marvin-diff-reject "keep the sign")
+        (marvin-diff-reject "keep the sign" (marvin-diff--here))
         (driving-sees "Nothing waits for a decision any more"))
       (with-current-buffer code
         (should (string-match-p "result -= price" (buffer-string))))
@@ -115,7 +115,7 @@
       (driving-say "Fix it")
       (driving-idle)
       (let* ((edit (elt (plist-get (car (marvin-session-patches marvin-chat--session)) :edits) 0))
-             (lines (marvin-diff--lines edit))
+             (lines (marvin-hunk-lines edit))
              (without (marvin-diff--side edit "*marvin without*" lines :newStart :newLines :oldLines))
              (with (marvin-diff--side edit "*marvin with*" lines :oldStart :oldLines :newLines))
              (text (with-current-buffer with (buffer-string))))
@@ -163,9 +163,16 @@
   (driving-in-repository
     (with-current-buffer (driving-open "shop/basket.py")
       (marvin-edit "add instead")
-      (driving-wait "the preview" (lambda () (with-current-buffer (window-buffer) (derived-mode-p 'marvin-diff-mode))) 20)
-      (should (string-match-p "result -= price" (buffer-string)))
-      (with-current-buffer (window-buffer) (marvin-diff-keep))
+      (let ((selected (selected-window)) review)
+        (driving-wait "the preview"
+                      (lambda ()
+                        (setq review (seq-find (lambda (buffer) (with-current-buffer buffer (derived-mode-p 'marvin-diff-mode)))
+                                               (mapcar #'window-buffer (window-list)))))
+                      20)
+        (should (eq selected (selected-window)))
+        (should-not (eq review (window-buffer)))
+        (should (string-match-p "result -= price" (buffer-string)))
+        (with-current-buffer review (marvin-diff-keep)))
       (driving-sees "result += price"))))
 
 (ert-deftest marvin-the-commit-message-goes-into-the-commit-buffer ()

@@ -41,6 +41,7 @@ async def test_a_session_is_begun_with_what_was_asked_for(editor: Editor, worksp
         "seq": 0,
         "openPermissions": [],
         "pendingPatches": [],
+        "queued": [],
         "drafts": [],
     }
 

@@ -19,6 +19,10 @@ def _answer(body: Any, _: int) -> Reply:
     command = str(last["content"]).removeprefix("Run ")
     if command == "long":
         command = "\n".join(f"echo line{number}" for number in range(60))
+    if command == "lines":
+        command = "cat <<EOF\n    hidden\nEOF\necho last"
+    if command == "wide":
+        command = "echo " + " ".join(f"x{number}" for number in range(600))
     return calls(Call("run_command", json.dumps({"command": command})))
 
 
@@ -51,3 +55,21 @@ def test_a_question_is_shown_whole_and_answered_from_anywhere(
     }
     told = [str(request.json) for request in model_server.requests]
     assert any("rather not" in each for each in told)
+
+
+def test_nothing_of_a_question_is_hidden_and_a_half_changed_command_is_not_run(
+    drive: Drive, repository: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> None:
+    model_server.play(_answer)
+    assert drive("guarded.lua", repository, model_environ, repository / "shop" / "basket.py") == {
+        "folded": False,
+        "folded_later": False,
+        "told": True,
+        "waits": True,
+        "pages": True,
+        "uncovered": True,
+        "not_elsewhere": True,
+        "waits_still": True,
+        "kept": "echo one && echo evil >",
+        "settled": "echo later",
+    }

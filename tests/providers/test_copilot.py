@@ -46,6 +46,12 @@ def pipes() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.fixture(autouse=True)
+def unpacked(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command unpacks its 235 MB once for all tests, not once for each home."""
+    monkeypatch.setenv("COPILOT_PKG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "copilot"))
+
+
 @asynccontextmanager
 async def connected(
     server: ModelServer, home: Path, *, request_timeout: float = 30.0, stall_timeout: float = 20.0
@@ -57,6 +63,7 @@ async def connected(
         "HOME": str(home),
         "COPILOT_OFFLINE": "true",
         "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_PKG_CACHE_HOME": os.environ["COPILOT_PKG_CACHE_HOME"],
         "COPILOT_PROVIDER_BASE_URL": server.url,
         "COPILOT_PROVIDER_API_KEY": "sk-none",
         "COPILOT_MODEL": "test-model",

@@ -18,7 +18,7 @@ __all__ = ["make", "opener", "workspace"]
 
 def kept(store: Store, name: str = "p1", *, root: str = "/work") -> OpenPatch:
     """A patch whose hunk removes bytes that are no text."""
-    edit = Edit("update", "a.txt", "file:///work/a.txt", (Hunk(f"{name}-1", 1, ("\udcff\n",), 1, ("ÿ\n",)),))
+    edit = Edit("update", "a.txt", "file:///project/a.txt", (Hunk(f"{name}-1", 1, ("\udcff\n",), 1, ("ÿ\n",)),))
     file = KeptFile("a.txt", "a.txt", FileState(0o100644, f"{name}-old"), FileState(0o100644, f"{name}-new"), False)
     session_id = store.create_session("/work", "p", "m").id
     return OpenPatch(session_id, "t1", root, Patch(name, "apply_patch a.txt", (edit,)), (file,), (f"{name}-1",))

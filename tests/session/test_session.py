@@ -4,21 +4,17 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from marvin_server import settings
 from marvin_server.errors import BadRequest, UsageError
 from marvin_server.events import (
-    Event,
     MessageDelta,
     MessageFinished,
     PermissionRequested,
-    PermissionResolved,
     RoundStarted,
     ToolFinished,
     ToolOutput,
@@ -26,67 +22,12 @@ from marvin_server.events import (
     TurnFinished,
     TurnStarted,
 )
-from marvin_server.messages import Image, Message, Text, ToolCall, ToolResult, Usage, user_message
+from marvin_server.messages import Image, Message, Text, ToolResult, Usage, user_message
 from marvin_server.providers.base import ModelRequest, StreamEvent
-from marvin_server.providers.selection import Choice
-from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
-from marvin_server.session.subscription import Subscription
 from tests.agent.scripted import Hang, Scripted, call
 from tests.processes import processes_with
-
-Opener = Callable[..., OpenSession]
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
-    folder.mkdir()
-    (folder / "a.txt").write_text("alpha\n")
-    (folder / "b.txt").write_text("beta\n")
-    return folder
-
-
-@pytest.fixture
-def opener(workspace: Path, store: Store, tmp_path: Path) -> Opener:
-    def make(provider: Scripted, rounds: int = 50, resume: str | None = None, **flags: Any) -> OpenSession:
-        loaded = settings.load(flags, {"MARVIN_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
-        return open_session(loaded, Choice(provider, free=True), store, workspace, rounds=rounds, resume=resume)
-
-    return make
-
-
-async def finish(subscription: Subscription) -> list[Event]:
-    """The events up to the end of the turn."""
-    seen: list[Event] = []
-    async with asyncio.timeout(5):
-        async for _, event in subscription:
-            seen.append(event)
-            if isinstance(event, TurnFinished):
-                return seen
-    raise AssertionError("the session was closed before its turn ended")
-
-
-async def wait_for(subscription: Subscription, kind: type[Event]) -> Event:
-    async with asyncio.timeout(5):
-        async for _, event in subscription:
-            if isinstance(event, kind):
-                return event
-    raise AssertionError("the session was closed")
-
-
-def kinds(events: list[Event]) -> list[str]:
-    return [event.type for event in events]
-
-
-def results(events: list[Event]) -> list[tuple[str, str]]:
-    return [(event.name, event.status) for event in events if isinstance(event, ToolFinished)]
-
-
-def stop(events: list[Event]) -> tuple[str, str | None]:
-    end = events[-1]
-    assert isinstance(end, TurnFinished)
-    return end.stop_reason, end.error.kind if end.error else None
+from tests.session.turns import Opener, finish, kinds, stop, wait_for
 
 
 def paired(history: list[Message]) -> bool:
@@ -233,96 +174,6 @@ async def test_at_the_round_limit_one_more_request_without_tools_asks_for_an_ans
     assert last.parts == (Text("So far: alpha."),)
 
 
-async def test_a_question_waits_for_the_first_answer(opener: Opener, workspace: Path) -> None:
-    opened = opener(Scripted([call("run_command", '{"command": "touch made"}')], ["ok"]))
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    asked = await wait_for(subscription, PermissionRequested)
-    assert isinstance(asked, PermissionRequested)
-    assert asked.permission.command is not None
-    assert (asked.permission.command.display, asked.permission.command.cwd) == ("touch made", str(workspace))
-    assert not (workspace / "made").exists()
-    assert opened.session.answer(asked.permission.id, "allow_once")
-    assert not opened.session.answer(asked.permission.id, "deny")
-    events = await finish(subscription)
-    assert results(events) == [("run_command", "ok")]
-    assert [e.by for e in events if isinstance(e, PermissionResolved)] == ["person"]
-    assert (workspace / "made").exists()
-
-
-async def test_an_answer_for_the_session_covers_the_same_command_only(opener: Opener) -> None:
-    touch, other = call("run_command", '{"command": "true"}'), call("run_command", '{"command": "echo"}')
-    opened = opener(Scripted([touch], [call("run_command", '{"command": "true"}')], [other], ["ok"]))
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    first = await wait_for(subscription, PermissionRequested)
-    assert isinstance(first, PermissionRequested)
-    opened.session.answer(first.permission.id, "allow_session")
-    second = await wait_for(subscription, PermissionRequested)
-    assert isinstance(second, PermissionRequested)
-    assert second.permission.tool_call_id == other.id
-    opened.session.answer(second.permission.id, "deny_and_stop")
-    events = await finish(subscription)
-    assert (results(events), stop(events)) == ([("run_command", "denied")], ("denied", None))
-
-
-async def test_cancel_and_close_settle_an_open_question_as_denied(opener: Opener, workspace: Path) -> None:
-    opened = opener(Scripted([call("run_command", '{"command": "touch made"}')], ["ok"]))
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    await wait_for(subscription, PermissionRequested)
-    await opened.session.close()
-    events = await finish(subscription)
-    assert [(e.decision, e.by) for e in events if isinstance(e, PermissionResolved)] == [("deny", "shutdown")]
-    assert not (workspace / "made").exists()
-    assert [event async for event in subscription] == []
-
-
-@pytest.mark.parametrize(("approve", "status"), [("all", "ok"), ("rules", "denied"), ("none", "denied")])
-async def test_without_a_person_the_approve_flag_decides(opener: Opener, approve: str, status: str) -> None:
-    edit = call("create_file", '{"path": "new.txt", "content": "x"}')
-    opened = opener(Scripted([edit, call("run_command", '{"command": "true"}')], ["ok"]), approve=approve)
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    assert results(await finish(subscription)) == [("create_file", status), ("run_command", status)]
-
-
-async def test_protected_names_stay_denied_when_everything_is_approved(opener: Opener, workspace: Path) -> None:
-    (workspace / ".env").write_text("KEY=secret\n")
-    calls: list[ToolCall] = [
-        call("read_file", '{"path": ".env"}'),
-        call("create_file", '{"path": ".git/hooks/pre-commit", "content": "x"}'),
-    ]
-    opened = opener(Scripted(calls, ["ok"]), approve="all")
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    events = await finish(subscription)
-    assert results(events) == [("read_file", "denied"), ("create_file", "denied")]
-    assert "secret" not in str(events)
-    assert not (workspace / ".git").exists()
-
-
-async def test_a_protected_name_is_read_after_a_yes(opener: Opener, workspace: Path) -> None:
-    (workspace / ".env").write_text("KEY=value\n")
-    opened = opener(Scripted([call("read_file", '{"path": ".env"}')], ["ok"]))
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    asked = await wait_for(subscription, PermissionRequested)
-    assert isinstance(asked, PermissionRequested)
-    assert asked.permission.kind == "protected_path"
-    opened.session.answer(asked.permission.id, "allow_once")
-    assert results(await finish(subscription)) == [("read_file", "ok")]
-
-
-async def test_readonly_sends_no_tool_that_changes_things_and_denies_one_all_the_same(opener: Opener) -> None:
-    provider = Scripted([call("create_file", '{"path": "new.txt", "content": "x"}')], ["ok"])
-    opened = opener(provider, approve="all", readonly=True)
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    assert results(await finish(subscription)) == [("create_file", "denied")]
-    assert "create_file" not in [tool.name for tool in provider.requests[0].tools]
-
-
 async def test_the_pictures_of_a_prompt_are_kept_and_sent_with_it(opener: Opener, store: Store) -> None:
     provider = Scripted(["A cat."])
     opened = opener(provider)
@@ -379,6 +230,24 @@ async def test_what_was_steered_into_a_turn_that_is_stopped_is_a_draft_and_start
     assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["and quickly"]
     await opened.session.close()
     assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["and quickly"]
+
+
+async def test_a_queued_prompt_that_cannot_be_started_is_a_draft(opener: Opener, store: Store, tmp_path: Path) -> None:
+    opened = opener(Scripted([call("run_command", '{"command": "true"}')]))
+    subscription = opened.session.subscribe()
+    opened.session.submit("one")
+    await wait_for(subscription, PermissionRequested)
+    queued = opened.session.submit("two", "queue")
+    assert [(each.turn_id, each.message.text) for each in store.drafts.queued(opened.session.id)] == [(queued, "two")]
+    with closing(sqlite3.connect(tmp_path / "marvin.db", isolation_level=None)) as other:
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON entries BEGIN SELECT raise(ABORT, 'no room'); END")
+    opened.session.cancel()
+    await finish(subscription)
+    (end,) = await finish(subscription)
+    assert isinstance(end, TurnFinished)
+    assert (end.turn_id, stop([end])) == (queued, ("failed", "StoreError"))
+    assert store.drafts.queued(opened.session.id) == []
+    assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["two"]
 
 
 async def test_a_late_subscriber_gets_the_kept_events_from_its_number_on(opener: Opener) -> None:

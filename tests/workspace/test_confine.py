@@ -316,6 +316,7 @@ def test_reading_secrets_asks(root: Root, project: Path, path: str) -> None:
         *(".aider.conf.yml", ".gemini/settings.json", ".opencode/x", ".continue/config.yaml"),
         *(".github/copilot-instructions.md", ".mcp.json", ".config/marvin/config.yaml"),
         *(".vscode/settings.json", "sub/.vscode/tasks.json", ".vscode/x/y", "shop.code-workspace", ".code-workspace"),
+        *(".nvim.lua", ".exrc", "sub/.nvimrc", ".dir-locals.el", ".dir-locals-2.el", ".devcontainer/x", ".idea/y"),
     ],
 )
 def test_writing_protected_names_asks_before_anything_is_made(root: Root, project: Path, path: str) -> None:

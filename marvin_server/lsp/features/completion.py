@@ -1,6 +1,5 @@
 """``marvin/complete``: what may stand in place of the word before the cursor of a prompt."""
 
-import asyncio
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 from marvin_server.errors import UsageError
 from marvin_server.protocol.catalog import CompleteParams, CompleteResult, Completion
 from marvin_server.protocol.reading import read
-from marvin_server.workspace.names import printable
+from marvin_server.workspace import mentions
 
 if TYPE_CHECKING:
     from marvin_server.lsp.server import Server
 
-_MOST = 50
-_FILE = re.compile(r"(?:^|\s)@(\S*)$")
 _COMMAND = re.compile(r"\s*/([a-z]*)$")
 
 
@@ -23,9 +20,8 @@ async def complete(server: "Server", params: dict[str, Any]) -> CompleteResult:
     asked = read(params, CompleteParams)
     cwd = Path(server.sessions.record(asked.session_id).cwd) if asked.session_id is not None else Path.cwd()
     before = _until(asked.text, asked.cursor, server.client.encoding)
-    if match := _FILE.search(before):
-        paths = await server.file_names.of(cwd)
-        return CompleteResult(tuple(map(_place, await asyncio.to_thread(paths.best, match[1], _MOST))))
+    if found := await mentions.meant(before, server.file_names, cwd):
+        return CompleteResult(tuple(Completion(each.label, each.text, each.kind, each.folder) for each in found[1]))
     if match := _COMMAND.fullmatch(before):
         return CompleteResult(_commands(match[1]))
     return CompleteResult(())
@@ -39,13 +35,6 @@ def _until(text: str, cursor: int, encoding: str) -> str:
         return text[:cursor]
     codec, size = ("utf-8", 1) if encoding == "utf-8" else ("utf-16-le", 2)
     return text.encode(codec, "surrogatepass")[: cursor * size].decode(codec, "ignore")
-
-
-def _place(path: str) -> Completion:
-    folder, _, name = path.rstrip("/").rpartition("/")
-    kind = "folder" if path.endswith("/") else "file"
-    label = printable(f"{name}/" if kind == "folder" else name)
-    return Completion(label, f'@"{path}"' if re.search(r"\s", path) else f"@{path}", kind, printable(folder) or None)
 
 
 def _commands(letters: str) -> tuple[Completion, ...]:

@@ -17,6 +17,7 @@ from marvin_server.protocol.errors import Code
 from marvin_server.protocol.reading import read
 from marvin_server.protocol.sessions import (
     Draft,
+    QueuedPrompt,
     SessionDeleteParams,
     SessionForkParams,
     SessionListParams,
@@ -133,6 +134,7 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
         feed.seq if feed else 0,
         _questions(server, live, record.id),
         live.opened.session.patches.pending if live and live.opened else _kept(store, record.id),
+        tuple(QueuedPrompt(queued.turn_id, queued.message) for queued in store.drafts.queued(record.id)),
         tuple(Draft(draft.id, draft.at, draft.message) for draft in store.drafts.left(record.id)),
         entries[0].message.id if entries and entries[0].parent_id is not None else None,
         live.running if live else None,

@@ -86,8 +86,8 @@ def _message_id(live: "LiveSession", key: str, prompt: str) -> str:
 
 
 async def cancel(server: "Server", params: dict[str, Any]) -> Done:
-    """Cancel the running turn, or the one that is named, running or queued, or drop the draft of that name; where none
-    runs, the one that is about to begin. It waits for nothing."""
+    """Cancel the running turn, or the one that is named, running here or queued in whichever process, or drop the draft
+    of that name; where none runs, the one that is about to begin. It waits for nothing."""
     asked = read(params, TurnCancelParams)
     live = server.sessions.find(asked.session_id)
     if live is None:
@@ -97,6 +97,9 @@ async def cancel(server: "Server", params: dict[str, Any]) -> Done:
     elif asked.turn_id is None:
         live.cancels += 1
     drafts = server.sessions.store.drafts
-    if asked.turn_id in {draft.id for draft in drafts.left(asked.session_id)}:
-        drafts.drop(asked.turn_id)
+    waiting = {queued.turn_id: queued.message.id for queued in drafts.queued(asked.session_id)}
+    waiting |= {draft.id: draft.id for draft in drafts.left(asked.session_id)}
+    if asked.turn_id in waiting:
+        drafts.drop(waiting[asked.turn_id])
+        server.standing.tell_session(asked.session_id)
     return Done()

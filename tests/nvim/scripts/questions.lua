@@ -61,7 +61,7 @@ drive.wait('the command', function()
   return vim.bo.filetype == 'sh'
 end)
 vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'echo edited' })
-vim.cmd.write()
+drive.keys('<C-s>')
 gone()
 drive.see('Ran: The person changed the call to: echo edited')
 
@@ -79,12 +79,12 @@ drive.say('Run long')
 asked('echo line0')
 read()
 vim.cmd('Marvin allow')
-result.unseen = drive.told('read it to its end first')
+result.unseen = drive.told('read the question to its end first: <Space> on it')
 result.waits = drive.card() ~= nil
 vim.cmd('Marvin question')
-drive.keys('G')
-vim.cmd.redraw()
-vim.api.nvim_exec_autocmds('CursorMoved', {})
+for _ = 1, 10 do
+  drive.keys('<Space>')
+end
 vim.cmd('Marvin allow')
 gone()
 drive.see('Ran: line0')

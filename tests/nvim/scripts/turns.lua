@@ -15,7 +15,8 @@ drive.keys('<M-s>')
 drive.see('Then this.')
 drive.see('Count down instead')
 drive.idle()
-result.was_queued = drive.text(drive.chat()):find('Waits for', 1, true) == nil
+local waited = drive.text(drive.chat())
+result.was_queued = waited:find('Its turn has come.', 1, true) ~= nil and not waited:find('queue', 1, true)
 
 -- Cancel keeps what has arrived.
 drive.say('Stall')
@@ -61,5 +62,5 @@ drive.say('Not lost')
 drive.wait('the prompt', function()
   return drive.text(drive.input()) == 'Not lost'
 end)
-result.advice = drive.told("require('marvin').setup({ cmd = { '/full/path/marvin', 'lsp' } })")
+result.advice = drive.told('/nowhere/marvin was not found: :checkhealth marvin')
 drive.finish(result)

@@ -207,6 +207,7 @@ def test_the_profile_of_macos_denies_first_and_allows_the_roots() -> None:
         ),
         *(".github/copilot-instructions.md", ".config/marvin/x", ".config/opencode/x", ".vscode/mcp.json"),
         *(".vscode/settings.json", "sub/.vscode/tasks.json", "shop.code-workspace"),
+        *(".nvim.lua", ".exrc", "sub/.nvimrc", ".dir-locals.el", ".dir-locals-2.el", ".devcontainer/x", ".idea/y"),
         *(".marvin-instructions", ".git/config", ".git/hooks/pre-commit", "sub/.git/hooks/x", ".git"),
     ],
 )

@@ -7,6 +7,22 @@ local M = {}
 
 local space = vim.api.nvim_create_namespace('marvin.card')
 local MOST, LEAST = 78, 20
+-- Nothing of a question is hidden.
+local WINDOW = {
+  wrap = true,
+  linebreak = true,
+  breakindent = true,
+  breakindentopt = 'list:-1',
+  showbreak = '',
+  smoothscroll = true,
+  scrolloff = 0,
+  foldenable = false,
+  foldmethod = 'manual',
+  conceallevel = 0,
+  diff = false,
+  winblend = 0,
+  winfixbuf = true,
+}
 --- The answers, in the order of the card.
 M.ANSWERS = {
   { 'allowOnce', 'allow once' },
@@ -21,7 +37,8 @@ local HANGING = [[^\(\u\l*\( \l\+\)\=: \+\|  \S\+ \+\)]]
 
 local buffer ---@type integer|nil
 local window ---@type integer|nil
-local was_seen = false
+local seen = {} ---@type table<integer, boolean> rows that have been on the screen
+local rows, columns = 0, 0 -- that all of it takes
 local answer_of = {} ---@type table<integer, string> the answer of each line that stands for one
 
 ---@class marvin.CardText
@@ -51,19 +68,6 @@ function M.takes(permission, answer)
   return vim.list_contains(permission.options, answer == 'denyWithNote' and 'deny' or answer)
 end
 
----@param answer string
----@return string
-local function key_of(answer)
-  local keys = {}
-  for lhs, name in pairs(config.options.keys.question) do
-    if name == answer then
-      keys[#keys + 1] = lhs
-    end
-  end
-  table.sort(keys)
-  return keys[1] or '-'
-end
-
 ---@param permission table
 ---@param title string
 ---@return marvin.CardText
@@ -83,6 +87,9 @@ local function text_of(permission, title)
       section(card, ('Script %s'):format(script.path), script.text)
     end
   end
+  if permission.saved then
+    section(card, 'Saved', table.concat(permission.saved, ', ') .. ', with what Marvin changed')
+  end
   section(card, 'Because', permission.decidedBy)
   if permission.reason ~= '' then
     section(card, 'That is', permission.reason)
@@ -93,7 +100,7 @@ local function text_of(permission, title)
   lines[#lines + 1] = ''
   for _, answer in ipairs(M.ANSWERS) do
     if M.takes(permission, answer[1]) then
-      local key = key_of(answer[1])
+      local key = config.key_of(config.options.keys.question, answer[1])
       lines[#lines + 1] = ('  %-3s %s'):format(key, answer[2])
       card.answers[#lines], card.names[#lines] = answer[1], 2 + #key
     end
@@ -101,21 +108,63 @@ local function text_of(permission, title)
   return card
 end
 
---- Remember when the last line has been on the screen: nobody allows what could not be read.
+---@return boolean
+function M.is_open()
+  return window ~= nil and vim.api.nvim_win_is_valid(window)
+end
+
+--- Give the window its options, whatever a person's own configuration says.
+local function dress()
+  for name, value in pairs(WINDOW) do
+    if vim.api.nvim_get_option_value(name, { win = window }) ~= value then
+      vim.api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
+    end
+  end
+end
+
+--- The rows of the screen that are on it now, from 0.
+---@return integer first
+---@return integer last
+local function on_screen()
+  local view = vim.api.nvim_win_call(window, vim.fn.winsaveview)
+  local above = view.topline > 1 and vim.api.nvim_win_text_height(window, { end_row = view.topline - 2 }).all or 0
+  local skipped = math.floor(view.skipcol / vim.api.nvim_win_get_width(window))
+  local first = above + skipped
+  -- Neovim writes over the beginning of a line that begins further up.
+  return skipped > 0 and first + 1 or first, first + vim.api.nvim_win_get_height(window) - 1
+end
+
+--- Remember what has been on the screen: nobody allows what could not be read.
 function M.look()
-  if M.is_open() and not was_seen then
-    was_seen = vim.fn.line('w$', window) >= vim.api.nvim_buf_line_count(buffer)
+  if M.is_open() then
+    dress()
+    local first, last = on_screen()
+    for row = first, last do
+      seen[row] = true
+    end
   end
 end
 
 ---@return boolean whether all of what is on it has been on the screen
 function M.was_seen()
-  return was_seen
+  for row = 0, rows - 1 do
+    if not seen[row] then
+      return false
+    end
+  end
+  return rows > 0
 end
 
----@return boolean
-function M.is_open()
-  return window ~= nil and vim.api.nvim_win_is_valid(window)
+--- Show what is below, up to the last row.
+function M.scroll()
+  local _, last = on_screen()
+  local count = math.min(vim.api.nvim_win_get_height(window) - 1, rows - 1 - last)
+  if count > 0 then
+    vim.api.nvim_win_call(window, function()
+      vim.cmd(('normal! %d\5'):format(count))
+    end)
+  end
+  M.look()
 end
 
 --- Take the card off the screen.
@@ -180,6 +229,7 @@ end
 function M.show(permission, title, is_another)
   local text = text_of(permission, title)
   answer_of = text.answers
+  local is_as_before = vim.deep_equal(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), text.lines)
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_clear_namespace(buffer, space, 0, -1)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, text.lines)
@@ -192,13 +242,15 @@ function M.show(permission, title, is_another)
   if not M.is_open() then
     local first = vim.tbl_extend('error', layout(#text.lines), { style = 'minimal', noautocmd = true })
     window = vim.api.nvim_open_win(buffer, false, first)
-    for name, value in pairs({ wrap = true, linebreak = true, breakindent = true, breakindentopt = 'list:-1' }) do
-      vim.api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
-    end
   end
-  vim.api.nvim_win_set_config(window, layout(vim.api.nvim_win_text_height(window, {}).all))
+  dress()
+  local height = vim.api.nvim_win_text_height(window, {}).all
+  local place = layout(height)
+  vim.api.nvim_win_set_config(window, place)
+  if is_another or not is_as_before or height ~= rows or place.width ~= columns then
+    seen, rows, columns = {}, height, place.width
+  end
   if is_another then
-    was_seen = false
     vim.api.nvim_win_set_cursor(window, { 1, 0 })
   end
   vim.schedule(M.look)

@@ -69,7 +69,17 @@ local function submit(when_busy)
   end
 end
 
-local HEADING = [[^## \(You\|Marvin\)$]]
+---@param step 1|-1
+local function heading(step)
+  return function()
+    local view = transcript.of(vim.api.nvim_get_current_buf())
+    local row = view and view:heading(vim.api.nvim_win_get_cursor(0)[1] - 1, step)
+    if row then
+      vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+    end
+  end
+end
+
 local actions = {
   send = submit('queue'),
   steer = submit('steer'),
@@ -89,12 +99,8 @@ local actions = {
   follow = function()
     require('marvin.follow').line()
   end,
-  previous_heading = function()
-    vim.fn.search(HEADING, 'bW')
-  end,
-  next_heading = function()
-    vim.fn.search(HEADING, 'W')
-  end,
+  previous_heading = heading(-1),
+  next_heading = heading(1),
 }
 input.act(actions)
 
@@ -175,7 +181,8 @@ end
 function M.close()
   local view = current and transcript_of(current)
   panel.close({ input.buffer(), view and view.buf })
-  if from and vim.api.nvim_win_is_valid(from) then
+  -- It may be in another tab page, where nobody wants to be now.
+  if from and vim.list_contains(vim.api.nvim_tabpage_list_wins(0), from) then
     vim.api.nvim_set_current_win(from)
   end
 end
@@ -223,14 +230,17 @@ local function draw(conversation, view, event)
     render.snapshot(view, conversation, event.snapshot)
     for _, item in ipairs(event.snapshot.items) do
       if item.kind == 'message' and item.message.role == 'user' then
-        history.add((wording.typed(item.message)))
+        local typed = wording.typed(item.message)
+        if not wording.told(typed) then
+          history.add(typed)
+        end
       end
     end
   else
     if event.type == 'turn.started' then
       syntax.plain(view.buf)
     end
-    render.event(view, event)
+    render.event(view, conversation, event)
   end
   if not conversation.turn and (event.type == 'loaded' or event.type == 'turn.finished') then
     syntax.rich(view.buf)

@@ -81,21 +81,36 @@ end
 local function fail_open(message)
   local left, queue = open, waiting
   open, waiting = {}, {}
-  for _, callback in pairs(left) do
-    callback({ code = -32800, message = message })
+  -- The latest first: what goes back into the input is then in the order in which it was said.
+  for index = #queue, 1, -1 do
+    queue[index].fail(message)
   end
-  for _, each in ipairs(queue) do
-    each.fail(message)
+  local numbers = vim.tbl_keys(left)
+  table.sort(numbers, function(one, other)
+    return one > other
+  end)
+  for _, number in ipairs(numbers) do
+    left[number]({ code = -32800, message = message })
   end
 end
 
-local function exited(code, signal, id)
+--- Say why there is no server, and start none before the person asks for it.
+---@param why string
+local function give_up(why)
+  wanted, state = false, 'failed'
+  fail_open(why)
+  say.error(why)
+  tell('failed')
+end
+
+---@param how string
+---@param id integer
+local function exited(how, id)
   if not client or client.id ~= id then
     return
   end
   local was = state
   client, state = nil, 'stopped'
-  local how = signal ~= 0 and ('signal %d'):format(signal) or ('exit code %d'):format(code)
   fail_open(('the server has ended (%s)'):format(how))
   if not wanted then
     return
@@ -106,9 +121,7 @@ local function exited(code, signal, id)
   end, deaths)
   deaths[#deaths + 1] = now
   if was == 'starting' or #deaths > RESTARTS then
-    state, wanted = 'failed', false
-    say.error(('the server has ended (%s). :checkhealth marvin says more; :Marvin restart tries again'):format(how))
-    tell('failed')
+    give_up(('the server has ended (%s): :checkhealth marvin'):format(how))
     return
   end
   say.warn(('the server has ended (%s); it is started again'):format(how))
@@ -120,10 +133,8 @@ local function initialized(found)
   local marvin = vim.tbl_get(found.server_capabilities or {}, 'experimental', 'marvin')
   if not marvin or marvin.protocolVersion ~= PROTOCOL then
     local has = marvin and ('speaks version %s'):format(marvin.protocolVersion) or 'is no Marvin server'
-    wanted, state = false, 'failed'
-    fail_open('the server does not fit')
-    say.error(('%s %s; this plugin needs version %d. Update both.'):format(config.options.cmd[1], has, PROTOCOL))
-    tell('failed')
+    local name = vim.fs.basename(config.options.cmd[1])
+    give_up(('%s %s, not %d: update both'):format(name, has, PROTOCOL))
     return
   end
   state = 'ready'
@@ -138,6 +149,23 @@ local function initialized(found)
   end
 end
 
+--- How the server is run. Neovim is told that it ended well, however it did: its own words, beside ours, would stop the
+--- editor until a key is pressed.
+---@param root string
+---@param ended fun(how: string)
+---@return fun(dispatchers: table): table|nil
+local function process(root, ended)
+  return function(dispatchers)
+    local own = vim.tbl_extend('force', dispatchers, {
+      on_exit = function(code, signal)
+        ended(signal ~= 0 and ('signal %d'):format(signal) or ('exit code %d'):format(code))
+        dispatchers.on_exit(0, 0)
+      end,
+    })
+    return vim.lsp.rpc.start(config.options.cmd, own, { cwd = root, env = config.options.env })
+  end
+end
+
 local group = vim.api.nvim_create_augroup('marvin.client', {})
 
 --- Start the server, unless it runs.
@@ -147,13 +175,7 @@ function M.start()
   end
   local command = config.options.cmd
   if vim.fn.executable(command[1]) == 0 then
-    state = 'failed'
-    fail_open(('%s is not there'):format(command[1]))
-    say.error(
-      ('%s was not found. Install the package marvin-assistant, or name it: '):format(command[1])
-        .. "require('marvin').setup({ cmd = { '/full/path/marvin', 'lsp' } })"
-    )
-    tell('failed')
+    give_up(('%s was not found: :checkhealth marvin'):format(command[1]))
     return
   end
   wanted, state = true, 'starting'
@@ -166,25 +188,26 @@ function M.start()
     ['workspace/applyEdit'] = documents.apply_edit,
     ['marvin/document/save'] = documents.save,
   }, handlers)
+  local how ---@type string
   local settings = {
     name = 'marvin',
-    cmd = command,
-    cmd_env = config.options.env,
-    cmd_cwd = root,
+    cmd = process(root, function(ending)
+      how = ending
+    end),
     root_dir = root,
     workspace_folders = { { uri = vim.uri_from_fname(root), name = root } },
     capabilities = capabilities,
     handlers = own,
-    on_exit = vim.schedule_wrap(exited),
+    on_exit = vim.schedule_wrap(function(_, _, id)
+      exited(how, id)
+    end),
     on_init = initialized,
   }
   -- vim.lsp.start() of 0.10 cannot start without a buffer.
-  local id = is_new and vim.lsp.start(settings, { attach = false }) or vim.lsp.start_client(settings)
-  client = id and vim.lsp.get_client_by_id(id) or nil
+  local ok, id = pcall(is_new and vim.lsp.start or vim.lsp.start_client, settings, { attach = false })
+  client = ok and id and vim.lsp.get_client_by_id(id) or nil
   if not client then
-    wanted, state = false, 'failed'
-    fail_open('the server could not be started')
-    tell('failed')
+    give_up(('%s could not be run: :checkhealth marvin'):format(command[1]))
     return
   end
   vim.api.nvim_clear_autocmds({ group = group })

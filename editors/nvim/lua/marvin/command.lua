@@ -129,6 +129,7 @@ local commands = {
   },
   delete = plain(sessions.delete),
   drafts = plain(drafts.choose),
+  queue = plain(drafts.queue),
   older = plain(function()
     local conversation = chat.begun()
     if conversation then
@@ -166,18 +167,14 @@ local commands = {
   keep = {
     words = { 'all' },
     run = function(call)
-      review.keep(call.text == 'all')
+      review.keep(call.bang or call.text == 'all')
     end,
   },
   reject = {
     words = { 'all' },
     run = function(call)
-      local first, rest = (call.text or ''):match('^(%S*)%s*(.*)$')
-      if first == 'all' then
-        review.reject(true, rest)
-      else
-        review.reject(false, call.text)
-      end
+      local is_all = call.bang or call.text == 'all'
+      review.reject(is_all, is_all and (call.bang and call.text or '') or call.text)
     end,
   },
   diff = plain(compare.show),
@@ -192,6 +189,9 @@ local commands = {
   jobs = plain(jobs.list),
   restart = plain(client.restart),
   stop = plain(client.stop),
+  messages = plain(function()
+    say.whole(table.concat(say.told(), '\n'))
+  end),
   help = plain(function()
     vim.cmd.help('marvin')
   end),
@@ -200,7 +200,7 @@ local commands = {
 --- Whatever is shown is listened for from the first command on.
 local function wake()
   require('marvin.highlights').define()
-  for _, name in ipairs({ 'chat', 'drafts', 'jobs', 'question', 'review', 'status' }) do
+  for _, name in ipairs({ 'chat', 'disk', 'drafts', 'jobs', 'question', 'review', 'status' }) do
     require('marvin.' .. name)
   end
 end
@@ -208,16 +208,21 @@ end
 --- Run `:Marvin`.
 ---@param given table as a user command gets it
 function M.run(given)
-  local word, text = given.args:match('^(%S*)%s*(.-)%s*$')
+  local first, text = given.args:match('^(%S*)%s*(.-)%s*$')
+  local word, mark = first:match('^(.-)(!?)$')
   local command = commands[word == '' and 'toggle' or word]
   if not command then
-    say.error(('there is no :Marvin %s; press <Tab> after :Marvin, or see :help marvin'):format(word))
+    say.error(('there is no :Marvin %s; see :help marvin'):format(word))
+    return
+  end
+  if vim.fn.getcmdwintype() ~= '' then
+    say.warn('leave the command-line window first (:q)')
     return
   end
   wake()
   command.run({
     text = text ~= '' and text or nil,
-    bang = given.bang,
+    bang = given.bang or mark == '!',
     buf = vim.api.nvim_get_current_buf(),
     line1 = given.range > 0 and given.line1 or nil,
     line2 = given.range > 0 and given.line2 or nil,

@@ -9,7 +9,7 @@ local M = {}
 ---@param buf integer
 ---@return string[]
 local function other_side(buf)
-  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local lines = hunks.text(buf)
   local list = vim.tbl_filter(function(one)
     return one.buf == buf and one.found and hunks.rows(one) ~= nil
   end, pending.open())
@@ -17,9 +17,13 @@ local function other_side(buf)
     local one = list[index]
     local first, last = hunks.rows(one)
     local here, there = hunks.sides(one)
+    if #here == 0 then
+      first = hunks.gap(one)
+      last = first - 1
+    end
     local result = vim.list_slice(lines, 1, first)
     vim.list_extend(result, there)
-    vim.list_extend(result, lines, (#here == 0 and first or last + 1) + 1)
+    vim.list_extend(result, lines, last + 2)
     lines = result
   end
   return lines
@@ -31,13 +35,13 @@ function M.show()
   pending.refresh(buf)
   local one
   for _, each in ipairs(pending.open()) do
-    if each.buf == buf then
+    if each.buf == buf and each.found then
       one = each
       break
     end
   end
   if not one then
-    say.note('no hunk of this file waits for a review')
+    say.note('no hunk that waits for a review is in this text')
     return
   end
   local other = other_side(buf)

@@ -19,6 +19,7 @@ local M = {}
 ---@field chat marvin.Keys
 ---@field input marvin.Keys
 ---@field question marvin.Keys
+---@field command marvin.Keys of the window in which the command of a question is changed
 
 ---@type marvin.Config
 local defaults = {
@@ -54,9 +55,11 @@ local defaults = {
       n = 'denyWithNote',
       x = 'denyAndStop',
       q = 'leave',
+      ['<Space>'] = 'scroll',
       ['<CR>'] = 'choose',
       ['<LeftRelease>'] = 'click',
     },
+    command = { ['<C-s>'] = 'run', q = 'back' },
   },
 }
 
@@ -64,7 +67,7 @@ local defaults = {
 M.options = vim.deepcopy(defaults)
 
 --- Whether the keys of a table are free to be chosen.
-local FREE = { env = true, chat = true, input = true, question = true }
+local FREE = { env = true, chat = true, input = true, question = true, command = true }
 local CHOICES = { ['panel.position'] = { right = true, left = true, bottom = true } }
 
 ---@param name string
@@ -120,6 +123,19 @@ local function checked(name, given, default, problems)
     end
   end
   return result
+end
+
+--- A key of one of Marvin's own buffers that does something.
+---@param keys marvin.Keys
+---@param action string
+---@return string
+function M.key_of(keys, action)
+  for lhs, name in vim.spairs(keys) do
+    if name == action then
+      return lhs
+    end
+  end
+  return '-'
 end
 
 --- Take the options of a person. What is wrong keeps its default.

@@ -1,10 +1,10 @@
 --- What goes to the model beside the next prompt: parts of buffers, files, diagnostics, images, changes.
+local anchor = require('marvin.anchor')
 local positions = require('marvin.positions')
 local say = require('marvin.say')
 
 local M = {}
 
-local space = vim.api.nvim_create_namespace('marvin.context')
 local MIME = { png = 'image/png', jpg = 'image/jpeg', jpeg = 'image/jpeg', gif = 'image/gif', webp = 'image/webp' }
 
 ---@class marvin.ContextItem
@@ -56,27 +56,17 @@ function M.add_selection(buf, line1, line2)
   if not is_file(buf) then
     return
   end
-  local last = vim.api.nvim_buf_get_lines(buf, line2 - 1, line2, false)[1] or ''
-  local mark = vim.api.nvim_buf_set_extmark(buf, space, line1 - 1, 0, {
-    end_row = line2 - 1,
-    end_col = #last,
-    right_gravity = false,
-    end_right_gravity = true,
-  })
+  local here = anchor.lines(buf, line1, line2)
   add(('%s:%d-%d'):format(name_of(buf), line1, line2), function()
-    if not vim.api.nvim_buf_is_loaded(buf) then
-      return nil
-    end
-    local found = vim.api.nvim_buf_get_extmark_by_id(buf, space, mark, { details = true })
-    if not found[1] then
-      return nil
-    end
-    return {
-      type = 'selection',
-      uri = vim.uri_from_bufnr(buf),
-      version = positions.version(buf),
-      range = positions.range(buf, { found[1], found[2] }, { found[3].end_row, found[3].end_col }),
-    }
+    local first, last = here()
+    return first
+        and {
+          type = 'selection',
+          uri = vim.uri_from_bufnr(buf),
+          version = positions.version(buf),
+          range = positions.lines(buf, first, last),
+        }
+      or nil
   end)
 end
 
@@ -153,13 +143,32 @@ function M.add_file(path)
           return
         end
         vim.schedule(function()
-          local encoded = vim.base64.encode(bytes)
-          add('image ' .. vim.fs.basename(full), function()
-            return { type = 'image', mimeType = mime, data = encoded }
-          end)
+          M.add_image('image ' .. vim.fs.basename(full), mime, vim.base64.encode(bytes))
         end)
       end)
     end)
+  end)
+end
+
+---@param label string
+---@param mime string
+---@param encoded string base64
+function M.add_image(label, mime, encoded)
+  add(label, function()
+    return { type = 'image', mimeType = mime, data = encoded }
+  end)
+end
+
+--- Add what went along with a prompt that was not sent: its text as it was then, or the file that was meant.
+---@param was marvin.Added
+function M.add_again(was)
+  local text = was.text:gsub('^%[From the editor%.[^\n]*%]\n+', '')
+  local _, fenced = text:match('^[^\n]*:\n(`+)\n(.*)\n%1$')
+  add(was.label, function()
+    if not fenced and was.uri then
+      return { type = 'file', uri = was.uri }
+    end
+    return { type = 'text', title = was.label, text = fenced or text }
   end)
 end
 

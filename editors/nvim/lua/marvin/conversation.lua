@@ -3,6 +3,7 @@ local client = require('marvin.client')
 local say = require('marvin.say')
 local snapshot = require('marvin.snapshot')
 local state = require('marvin.state')
+local wording = require('marvin.wording')
 
 local M = {}
 
@@ -14,8 +15,10 @@ local M = {}
 ---@field model string
 ---@field updatedAt string
 ---@field busy boolean
+---@field parentId string|nil the session that it was forked from
 
----@class marvin.Event one of the server's (docs/events.md), or `loaded {snapshot}`, `lost`, `session`, `queued`
+---@class marvin.Event one of the server's (docs/events.md), or `loaded {snapshot}`, `lost`, `session`, `queued`,
+--- `steered`, `waiting`
 ---@field type string
 
 ---@class marvin.Conversation
@@ -31,7 +34,9 @@ local M = {}
 ---@field undone string[] turns that were undone here, the latest last
 ---@field drafts table[] prompts that were never started
 ---@field depth integer pages that are loaded
----@field private unsent {text: string, id: string}|nil a prompt of which nobody knows whether it arrived
+---@field steered string[] prompts that the running turn was handed and has not taken
+---@field private beginning (fun(err: table|nil, session: marvin.Session|nil))[]|nil who waits for the session
+---@field private unsent table<string, string> prompts of which nobody knows whether they arrived, and their names
 ---@field private held table[]|nil notifications that came while it was loaded
 ---@field private is_ours boolean what changes now is of this process
 local Conversation = {}
@@ -70,6 +75,8 @@ function M.new(cwd)
     finished = {},
     undone = {},
     drafts = {},
+    steered = {},
+    unsent = {},
     depth = 1,
     is_ours = false,
   }, Conversation)
@@ -82,7 +89,7 @@ function Conversation:title()
   return title ~= '' and title or 'New conversation'
 end
 
---- Do something with the session; it is begun when there is none yet.
+--- Do something with the session; it is begun when there is none yet, once for all who ask meanwhile.
 ---@param options {title?: string, mode?: string, ephemeral?: boolean}
 ---@param done fun(err: table|nil, session: marvin.Session|nil)
 function Conversation:begin(options, done)
@@ -90,12 +97,22 @@ function Conversation:begin(options, done)
     done(nil, self.session)
     return
   end
+  if self.beginning then
+    table.insert(self.beginning, done)
+    return
+  end
+  self.beginning = { done }
   client.request('session/new', vim.tbl_extend('force', { cwd = self.cwd }, options), function(err, result)
+    local all = self.beginning or {}
+    self.beginning = nil
     if not err then
       self.session = result.session
       tell(self, { type = 'session' })
     end
-    done(err, result and result.session)
+    -- Prompts that failed go back into the input, each before the one after it.
+    for _, each in ipairs(err and vim.iter(all):rev():totable() or all) do
+      each(err, self.session)
+    end
   end)
 end
 
@@ -110,10 +127,8 @@ function Conversation:send(text, context, when_busy, done)
       done(err)
       return
     end
-    local unsent = self.unsent
-    -- Under its own name a prompt that did arrive is not taken twice.
-    local id = unsent and unsent.text == text and unsent.id or ('%s-%d'):format(vim.uv.os_getpid(), vim.uv.hrtime())
-    self.unsent = { text = text, id = id }
+    local id = self.unsent[text] or ('%s-%d'):format(vim.uv.os_getpid(), vim.uv.hrtime())
+    self.unsent[text] = nil
     client.request('turn/start', {
       sessionId = self.session.id,
       clientTurnId = id,
@@ -121,14 +136,17 @@ function Conversation:send(text, context, when_busy, done)
       context = context(),
       whenBusy = when_busy,
     }, function(problem, result)
-      if result then
-        self.unsent = nil
-        if result.state == 'queued' then
-          self.queued[result.turnId] = text
-          tell(self, { type = 'queued', turnId = result.turnId, text = text })
-        elseif result.state == 'finished' then
-          self:load()
-        end
+      if problem then
+        -- Under its own name a prompt that did arrive is not taken twice.
+        self.unsent[text] = id
+      elseif result.state == 'queued' then
+        self.queued[result.turnId] = text
+        tell(self, { type = 'queued', turnId = result.turnId, text = text })
+      elseif result.state == 'steered' then
+        table.insert(self.steered, text)
+        tell(self, { type = 'steered', text = text })
+      elseif result.state == 'finished' then
+        self:load()
       end
       done(problem)
     end)
@@ -151,7 +169,8 @@ function Conversation:take_over(found, held)
   local first = found.newest
   self.session, self.seq, self.turn = first.session, first.seq, first.turnId
   self.permissions, self.patches = first.openPermissions, found.patches
-  self.is_ours, self.drafts = first.turnId ~= nil, first.drafts
+  self.is_ours, self.steered = first.turnId ~= nil, {}
+  self:take_waiting(first)
   self.finished = vim.tbl_filter(function(turn)
     return turn ~= self.turn and not vim.list_contains(self.undone, turn)
   end, found.turns)
@@ -181,6 +200,32 @@ function Conversation:load(done)
       say.error(err.message)
     end
   end)
+end
+
+--- Take over which prompts wait, and which were never started.
+---@private
+---@param found table the answer of `session/load`
+function Conversation:take_waiting(found)
+  self.drafts, self.queued = found.drafts, {}
+  for _, each in ipairs(found.queued) do
+    self.queued[each.turnId] = (wording.typed(each.message))
+  end
+end
+
+--- Ask which prompts wait, and which were never started, whole and with what goes along with them.
+---@param done fun(found: table)|nil with the answer of `session/load`
+function Conversation:refresh_waiting(done)
+  client.request(
+    'session/load',
+    { sessionId = self.session.id, limit = 1 },
+    say.or_error(function(found)
+      self:take_waiting(found)
+      tell(self, { type = 'waiting' })
+      if done then
+        done(found)
+      end
+    end)
+  )
 end
 
 --- Load one more page of what was said earlier.
@@ -223,7 +268,7 @@ end
 --- The server has ended: nothing runs, waits or is asked any more.
 ---@param why string
 function Conversation:lose(why)
-  self.turn, self.held, self.permissions, self.queued = nil, nil, {}, {}
+  self.turn, self.held, self.permissions, self.queued, self.steered = nil, nil, {}, {}, {}
   tell(self, { type = 'lost', message = why })
 end
 

@@ -1,6 +1,8 @@
 --- The files that are open, as the server sees them: which it is told of, and what it asks of them.
 local M = {}
 
+local saved_first = {} ---@type string[] names of what was saved for what is asked next
+
 --- Whether the server is to see the text of a buffer: a file that has a name.
 ---@param buf integer
 ---@return boolean
@@ -47,16 +49,26 @@ function M.save(_, params)
   for _, uri in ipairs(params.uris) do
     local buf = vim.uri_to_bufnr(uri)
     if vim.api.nvim_buf_is_loaded(buf) then
-      local done = not vim.bo[buf].modified
-        or pcall(vim.api.nvim_buf_call, buf, function()
+      if vim.bo[buf].modified then
+        pcall(vim.api.nvim_buf_call, buf, function()
           vim.cmd('silent lockmarks keepalt write')
         end)
-      if done and not vim.bo[buf].modified then
+        saved_first[#saved_first + 1] = not vim.bo[buf].modified and vim.fs.basename(vim.uri_to_fname(uri)) or nil
+      end
+      if not vim.bo[buf].modified then
         saved[#saved + 1] = uri
       end
     end
   end
   return { saved = saved }
+end
+
+--- What was saved since this was asked last.
+---@return string[] names
+function M.saved_first()
+  local names = saved_first
+  saved_first = {}
+  return names
 end
 
 return M

@@ -1,14 +1,17 @@
 --- From a line of the transcript to what it tells of.
+local transcripts = require('marvin.transcript')
+
 local M = {}
 
--- The text of a model is in the transcript too: only what asks nothing and shows something.
-local SHOWS = { question = true, review = true, drafts = true, older = true }
+-- Only what asks nothing and shows something.
+local SHOWS = { question = true, review = true, drafts = true, older = true, queue = true }
 
 --- Open the file that the word under the cursor names, with its line, or do what the line says that can be done.
 function M.line()
   local line = vim.api.nvim_get_current_line()
   local command = line:match(':Marvin (%l+)%)?$')
-  if SHOWS[command] then
+  local transcript = transcripts.of(vim.api.nvim_get_current_buf())
+  if SHOWS[command] and transcript and transcript:is_head(vim.api.nvim_win_get_cursor(0)[1] - 1) then
     vim.cmd.Marvin(command)
     return
   end

@@ -12,6 +12,9 @@ local space = vim.api.nvim_create_namespace('marvin.hunks')
 ---@field mark integer|nil
 ---@field beside integer|nil the mark with the virtual lines
 ---@field found boolean
+---@field around string[]|nil of a hunk without lines of its own: the lines above and below its place
+---@field above integer|nil how many of these are above it
+---@field below integer|nil how far its place is below the line that is marked
 
 ---@param lines string[]
 ---@return string[]
@@ -21,6 +24,14 @@ local function bare(lines)
   end, lines)
 end
 M.bare = bare
+
+--- The lines of a buffer; an empty one has none.
+---@param buf integer
+---@return string[]
+function M.text(buf)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  return #lines == 1 and lines[1] == '' and {} or lines
+end
 
 --- The row at which these lines stand, the nearest to a row where there are several.
 ---@param text string[] of the buffer
@@ -65,6 +76,56 @@ function M.sides(placed)
   return new, old
 end
 
+-- How many lines above and below a place tell it from others.
+local NEIGHBOURS = 3
+
+--- Remember what is around a place in a text.
+---@param placed marvin.Placed
+---@param text string[]
+---@param row integer from 0, of the line below it
+local function look_around(placed, text, row)
+  placed.above = math.min(NEIGHBOURS, row)
+  placed.around = vim.list_slice(text, row - placed.above + 1, row + NEIGHBOURS)
+end
+
+--- Whether these lines stand at a row.
+---@param text string[]
+---@param lines string[]
+---@param row integer from 0
+---@return boolean
+local function stand(text, lines, row)
+  return row >= 0 and vim.deep_equal(vim.list_slice(text, row + 1, row + #lines), lines)
+end
+
+--- Whether the lines that a hunk took away are there again, above or below a place; the same lines may have stood there
+--- twice, which what is around it tells.
+---@param placed marvin.Placed
+---@param text string[]
+---@param row integer from 0
+---@return boolean
+local function is_back(placed, text, row)
+  local _, there = M.sides(placed)
+  local is_same = placed.around and stand(text, placed.around, row - placed.above)
+  return not placed.patch.is_proposed and not is_same and (stand(text, there, row) or stand(text, there, row - #there))
+end
+
+--- The row of a place at which there are no lines of a hunk's own.
+---@param placed marvin.Placed
+---@param text string[]
+---@param near integer from 0
+---@return integer|nil
+local function find_gap(placed, text, near)
+  if not placed.around then
+    if not placed.patch.is_new and is_back(placed, text, near) then
+      return nil
+    end
+    look_around(placed, text, near)
+    return near
+  end
+  local first = find(text, placed.around, near - placed.above)
+  return first and first + placed.above
+end
+
 --- Mark a hunk in a buffer: what stands there, with a sign and a colour, and beside it, as virtual lines, the other
 --- side. One that is not there any more has no mark.
 ---@param placed marvin.Placed
@@ -72,9 +133,15 @@ end
 function M.place(placed, buf)
   local is_proposed = placed.patch.is_proposed
   local here, there = M.sides(placed)
-  local text = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-  local near = math.min((is_proposed and placed.hunk.oldStart or placed.hunk.newStart) - 1, #text)
-  local row = #here == 0 and math.max(0, near) or find(text, here, near)
+  local text = M.text(buf)
+  local near = (is_proposed and placed.hunk.oldStart or placed.hunk.newStart) - 1
+  near = math.max(0, math.min(near, #text))
+  local row
+  if #here == 0 then
+    row = find_gap(placed, text, near)
+  else
+    row = find(text, here, near)
+  end
   placed.buf, placed.found = buf, row ~= nil
   if not row then
     return
@@ -83,12 +150,13 @@ function M.place(placed, buf)
   local shown = is_proposed and virtual(there, '+ ', 'MarvinAdded') or virtual(there, '- ', 'MarvinRemoved')
   local own = is_proposed and 'MarvinRemoved' or 'MarvinAdded'
   if #here == 0 then
-    local is_end = row >= #text
-    placed.mark = set(buf, space, is_end and #text - 1 or row, 0, {
+    local at = math.max(0, math.min(row, #text - 1))
+    placed.below = row - at
+    placed.mark = set(buf, space, at, 0, {
       sign_text = is_proposed and '?' or '_',
       sign_hl_group = own,
       virt_lines = #shown > 0 and shown or nil,
-      virt_lines_above = not is_end and text[1] ~= '' or nil,
+      virt_lines_above = row < #text or nil,
     })
     return
   end
@@ -120,7 +188,22 @@ function M.holds(placed)
     return false
   end
   local here = M.sides(placed)
-  return #here == 0 or vim.deep_equal(vim.api.nvim_buf_get_lines(placed.buf, first, last + 1, false), here)
+  if #here > 0 then
+    return vim.deep_equal(vim.api.nvim_buf_get_lines(placed.buf, first, last + 1, false), here)
+  end
+  local text, row = M.text(placed.buf), M.gap(placed)
+  if is_back(placed, text, row) then
+    return false
+  end
+  look_around(placed, text, row)
+  return true
+end
+
+--- The row, from 0, of the line below the place of a hunk that has no lines of its own.
+---@param placed marvin.Placed
+---@return integer
+function M.gap(placed)
+  return M.rows(placed) + placed.below
 end
 
 --- Take the marks of a hunk away.

@@ -6,7 +6,7 @@ local M = {}
 function M.setup(options)
   local problems = require('marvin.config').set(options)
   if #problems > 0 then
-    require('marvin.say').warn('setup: ' .. table.concat(problems, '\n'))
+    require('marvin.say').whole('setup: ' .. table.concat(problems, '\n'), vim.log.levels.WARN)
   end
 end
 

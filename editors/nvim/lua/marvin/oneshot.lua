@@ -5,6 +5,7 @@ local client = require('marvin.client')
 local conversations = require('marvin.conversations')
 local positions = require('marvin.positions')
 local say = require('marvin.say')
+local subjects = require('marvin.subject')
 local wording = require('marvin.wording')
 
 local M = {}
@@ -47,60 +48,21 @@ conversations.listen(function(conversation, event)
   end
 end)
 
----@class marvin.Subject what an action is about
----@field buf integer
----@field line1 integer|nil of the selection, from 1
----@field line2 integer|nil
-
----@param buf integer
----@return boolean
-local function is_file(buf)
-  local name = vim.api.nvim_buf_get_name(buf)
-  if vim.bo[buf].buftype == '' and name ~= '' and not name:match('^%a[%w+.-]*://') then
-    return true
-  end
-  say.warn('this buffer is no file')
-  return false
-end
-
----@param subject marvin.Subject
----@return string
-local function place(subject)
-  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(subject.buf), ':t')
-  if not subject.line1 then
-    return name
-  end
-  return subject.line1 == subject.line2 and ('%s:%d'):format(name, subject.line1)
-    or ('%s:%d-%d'):format(name, subject.line1, subject.line2)
-end
-
---- What the editor's other servers say about the lines, in words.
----@param subject marvin.Subject
----@return string|nil
-local function problems(subject)
-  local lines = {}
-  local first, last = subject.line1 and subject.line1 - 1, subject.line2 and subject.line2 - 1
-  for _, each in ipairs(positions.diagnostics(subject.buf, first, last)) do
-    local source = each.source and (' (%s)'):format(each.source) or ''
-    lines[#lines + 1] = ('- line %d: %s%s'):format(each.range.start.line + 1, each.message, source)
-  end
-  return #lines > 0 and 'The editor shows these problems there:\n' .. table.concat(lines, '\n') or nil
-end
-
 ---@param conversation marvin.Conversation
 ---@param subject marvin.Subject
 ---@param action string
 ---@param instruction string|nil
 ---@param done fun(text: string)
 local function start(conversation, subject, action, instruction, done)
-  local buf = subject.buf
+  local buf, line1, line2 = subject.buf, subject.line1, subject.line2
+  local told = { action == 'fix' and subjects.problems(subject) or nil, instruction }
   local params = {
     sessionId = conversation.session.id,
     action = action,
     uri = vim.uri_from_bufnr(buf),
-    range = subject.line1 and positions.lines(buf, subject.line1, subject.line2) or nil,
-    version = vim.lsp.util.buf_versions[buf],
-    instruction = instruction,
+    range = line1 and positions.lines(buf, line1, line2) or nil,
+    version = positions.version(buf),
+    instruction = next(told) and table.concat(vim.tbl_values(told), '\n\n') or nil,
   }
   waiting[conversation] = { done = done, text = '' }
   client.request('oneShot', params, function(err)
@@ -115,18 +77,26 @@ end
 ---@param subject marvin.Subject
 ---@param instruction string|nil
 local function run(action, subject, instruction)
-  local conversation = conversations.new(client.root(subject.buf))
-  local title = ('%s %s'):format(TITLES[action], place(subject))
+  local here = subjects.found(subject)
+  if not here then
+    return
+  end
+  local conversation = conversations.new(client.root(here.buf))
+  local title = ('%s %s'):format(TITLES[action], subjects.place(here))
   conversation:begin(
     { title = title },
     say.or_error(function()
+      here = subjects.found(here)
+      if not here then
+        return
+      end
       if SAYS[action] then
         chat.show(conversation)
       else
         chat.put(conversation)
         say.note(title .. ' ...')
       end
-      start(conversation, subject, action, instruction, function(text)
+      start(conversation, here, action, instruction, function(text)
         if not SAYS[action] then
           say.outcome(title, text, #conversation.patches > 0 and ':Marvin review' or nil)
         end
@@ -140,40 +110,38 @@ end
 ---@param subject marvin.Subject
 ---@param instruction string|nil
 function M.run(action, subject, instruction)
-  if not is_file(subject.buf) then
+  if not subjects.is_file(subject.buf) then
     return
   end
-  if action == 'fix' then
-    instruction = table.concat(
-      vim
-        .iter({ problems(subject) or '', instruction or '' })
-        :filter(function(part)
-          return part ~= ''
-        end)
-        :totable(),
-      '\n\n'
-    )
-  end
+  subjects.follow(subject)
   if action == 'ask' and not instruction then
-    vim.ui.input({ prompt = 'Ask about ' .. place(subject) .. ': ' }, function(question)
+    vim.ui.input({ prompt = 'Ask about ' .. subjects.place(subject) .. ': ' }, function(question)
       if question and vim.trim(question) ~= '' then
         run(action, subject, question)
       end
     end)
     return
   end
-  run(action, subject, instruction ~= '' and instruction or nil)
+  run(action, subject, instruction)
 end
 
 ---@param subject marvin.Subject
 ---@param instruction string
 local function edit(subject, instruction)
-  local buf = subject.buf
+  local here = subjects.found(subject)
+  if not here then
+    return
+  end
+  local buf = here.buf
   local conversation = conversations.new(client.root(buf))
-  local title = ('Edit %s'):format(place(subject))
+  local title = ('Edit %s'):format(subjects.place(here))
   conversation:begin(
     { title = title, mode = 'review' },
     say.or_error(function()
+      here = subjects.found(here)
+      if not here then
+        return
+      end
       chat.put(conversation)
       waiting[conversation] = {
         text = '',
@@ -181,16 +149,14 @@ local function edit(subject, instruction)
           say.outcome(title, text)
         end,
       }
-      local told = ('%s\n\nMake this change with apply_patch in %s, and no other.'):format(instruction, place(subject))
+      local told = ('%s\n\nMake this change with apply_patch in %s, and no other.'):format(
+        instruction,
+        subjects.place(here)
+      )
+      local range = positions.lines(buf, here.line1 or 1, here.line2 or vim.api.nvim_buf_line_count(buf))
       local function selection()
-        return {
-          {
-            type = 'selection',
-            uri = vim.uri_from_bufnr(buf),
-            version = positions.version(buf),
-            range = positions.lines(buf, subject.line1 or 1, subject.line2 or vim.api.nvim_buf_line_count(buf)),
-          },
-        }
+        local uri = vim.uri_from_bufnr(buf)
+        return { { type = 'selection', uri = uri, version = positions.version(buf), range = range } }
       end
       conversation:send(told, selection, 'queue', function(err)
         if err then
@@ -206,14 +172,15 @@ end
 ---@param subject marvin.Subject
 ---@param instruction string|nil
 function M.edit(subject, instruction)
-  if not is_file(subject.buf) then
+  if not subjects.is_file(subject.buf) then
     return
   end
+  subjects.follow(subject)
   if instruction then
     edit(subject, instruction)
     return
   end
-  vim.ui.input({ prompt = 'Change ' .. place(subject) .. ': ' }, function(given)
+  vim.ui.input({ prompt = 'Change ' .. subjects.place(subject) .. ': ' }, function(given)
     if given and vim.trim(given) ~= '' then
       edit(subject, given)
     end

@@ -2,6 +2,7 @@
 --- ends nothing and loses nothing.
 local bars = require('marvin.bars')
 local config = require('marvin.config')
+local ending = require('marvin.ending')
 local transcripts = require('marvin.transcript')
 
 local M = {}
@@ -152,7 +153,7 @@ function M.open(transcript, input)
     local is_bottom = config.options.panel.position == 'bottom'
     set(win, is_bottom and { winfixheight = true } or { winfixwidth = true })
     dress_transcript(win)
-    transcripts.to_end(win)
+    ending.show(win)
   end
   if not M.window(input) then
     vim.api.nvim_set_current_win(win)
@@ -193,7 +194,7 @@ function M.swap(old, new)
   for _, win in ipairs(vim.fn.win_findbuf(old)) do
     vim.api.nvim_win_set_buf(win, new)
     dress_transcript(win)
-    transcripts.to_end(win)
+    ending.show(win)
   end
 end
 

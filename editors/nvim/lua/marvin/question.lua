@@ -1,9 +1,11 @@
 --- Permission questions: which are open, and the person's answer to the one on the card. It stays until it is answered,
 --- here or elsewhere.
+local amend = require('marvin.amend')
 local card = require('marvin.card')
 local client = require('marvin.client')
+local config = require('marvin.config')
 local conversations = require('marvin.conversations')
-local panel = require('marvin.panel')
+local documents = require('marvin.documents')
 local say = require('marvin.say')
 
 local M = {}
@@ -44,37 +46,30 @@ local function answer(decision, more)
   )
 end
 
---- Let the person change the command in a window; writing it allows what is written.
-local function edit()
-  local permission = assert(shown)
-  if not permission.command then
-    return
+--- Run the command as the person has changed it.
+local function run_amended()
+  local command = amend.text()
+  if not (shown and amend.is_open(shown.id)) then
+    say.warn('that question was already settled; nothing was run')
+  elseif vim.trim(command) == '' then
+    say.warn('there is no command; :Marvin deny answers with no')
+  else
+    answer('allowEdited', { command = command })
+    amend.close()
   end
-  vim.cmd('botright 5split')
-  local buf = panel.buffer('command ' .. permission.id, 'sh')
-  vim.bo[buf].buftype = 'acwrite'
-  vim.bo[buf].bufhidden = 'wipe'
-  vim.api.nvim_win_set_buf(0, buf)
-  vim.wo.winbar = 'Edit the command; :w runs it, :q! goes back to the question'
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(permission.command.display, '\n', { plain = true }))
-  vim.bo[buf].modified = false
-  vim.api.nvim_create_autocmd('BufWriteCmd', {
-    buffer = buf,
-    callback = function()
-      local command = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
-      vim.bo[buf].modified = false
-      if not (shown and shown.id == permission.id) then
-        say.warn('that question was already settled; nothing was run')
-      else
-        answer('allowEdited', { command = command })
-      end
-      vim.schedule(function()
-        if vim.api.nvim_buf_is_valid(buf) then
-          vim.api.nvim_buf_delete(buf, { force = true })
-        end
-      end)
+end
+
+local function edit()
+  amend.open(assert(shown), {
+    run = run_amended,
+    back = function()
+      amend.close()
+      M.focus()
     end,
-  })
+  }, function()
+    M.show()
+  end)
+  card.close()
 end
 
 ---@param decision string
@@ -95,13 +90,21 @@ function M.answer(decision)
     say.note('no question is open')
   elseif not card.takes(shown, decision) then
     say.warn(('this question does not take that answer: %s'):format(in_words(decision)))
+  elseif decision:match('^allow') and amend.is_open(shown.id) then
+    if amend.is_current() then
+      run_amended()
+    else
+      amend.focus()
+      say.note('the command is being changed here: allow it here, or go back')
+    end
   elseif decision:match('^allow') and not (card.was_seen() and vim.uv.now() - since > SETTLES_MS) then
     M.show()
     card.look()
     if card.was_seen() then
       say.note('the question has only just come: read it, and answer again')
     else
-      say.warn('the question goes on below: read it to its end first (G in the card)')
+      local key = config.key_of(config.options.keys.question, 'scroll')
+      say.warn(('read the question to its end first: %s on it'):format(key))
     end
   elseif decision == 'allowEdited' then
     edit()
@@ -117,6 +120,7 @@ function M.answer(decision)
 end
 
 local actions = {
+  scroll = card.scroll,
   leave = function()
     vim.cmd.wincmd('p')
   end,
@@ -141,10 +145,18 @@ for _, each in ipairs(card.ANSWERS) do
   end
 end
 
---- Put the oldest question on the card, or bring it up to date; without one the card goes.
+--- Put the oldest question on the card, or bring it up to date; without one the card goes. While a command is changed
+--- its question is the one, and the card does not cover it.
 function M.show()
+  -- No window can be closed from there.
+  if vim.fn.getcmdwintype() ~= '' then
+    return
+  end
   local questions = M.open()
   local first = questions[1]
+  for _, each in ipairs(questions) do
+    first = amend.is_open(each.permission.id) and each or first
+  end
   if not first then
     shown = nil
     card.close()
@@ -155,6 +167,10 @@ function M.show()
     since = vim.uv.now()
   end
   shown = first.permission
+  if amend.is_open(shown.id) then
+    card.close()
+    return
+  end
   card.prepare(actions)
   local more = #questions > 1 and (' (%d more wait)'):format(#questions - 1) or ''
   card.show(shown, ('Marvin asks%s: %s'):format(more, first.conversation:title()), is_another)
@@ -163,7 +179,9 @@ end
 --- Show the card, and go to it.
 function M.focus()
   M.show()
-  if shown then
+  if shown and amend.is_open(shown.id) then
+    amend.focus()
+  elseif shown then
     card.focus()
   else
     say.note('no question is open')
@@ -171,7 +189,11 @@ function M.focus()
 end
 
 conversations.listen(function(_, event)
-  if event.type == 'permission.requested' then
+  if event.type == 'tool.started' then
+    documents.saved_first()
+  elseif event.type == 'permission.requested' then
+    local saved = documents.saved_first()
+    event.permission.saved = #saved > 0 and saved or nil
     say.warn('a question waits (:Marvin question)')
     M.show()
   elseif event.type == 'permission.resolved' or event.type == 'loaded' or event.type == 'lost' then
@@ -183,6 +205,14 @@ end)
 
 local group = vim.api.nvim_create_augroup('marvin.question', {})
 vim.api.nvim_create_autocmd({ 'WinScrolled', 'CursorMoved' }, { group = group, callback = card.look })
+vim.api.nvim_create_autocmd('CmdwinLeave', {
+  group = group,
+  callback = vim.schedule_wrap(function()
+    if shown or #M.open() > 0 then
+      M.show()
+    end
+  end),
+})
 vim.api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
   group = group,
   callback = function()

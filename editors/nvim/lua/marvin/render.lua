@@ -1,4 +1,5 @@
 --- What the events and the stored items of a conversation look like in its transcript.
+local heads = require('marvin.heads')
 local wording = require('marvin.wording')
 
 local M = {}
@@ -40,7 +41,7 @@ local function message_block(transcript, id, kind)
     if kind == 'thought' then
       transcript:open(key, 'Thinking', { fold = true, highlight = 'MarvinThought' })
     else
-      transcript:open(key, '## Marvin', { highlight = 'MarvinAnswer' })
+      transcript:open(key, heads.MARVIN, { heading = true, highlight = 'MarvinAnswer' })
       transcript:append(key, '\n')
     end
   end
@@ -54,15 +55,19 @@ local function show_message(transcript, message)
     return
   end
   if message.role == 'user' then
-    local typed, added = wording.typed(message)
-    local told = typed:match('^%[Marvin: (.*)%]$')
+    local typed, added, images = wording.typed(message)
+    local told = wording.told(typed)
     if told then
       transcript:open(nil, 'Marvin was told: ' .. told, { highlight = 'MarvinNotice' })
       return
     end
-    transcript:open(nil, '## You', { highlight = 'MarvinPrompt', body = '\n' .. typed })
+    transcript:rename('steered ' .. typed, 'Taken by the turn.')
+    transcript:open(nil, heads.YOU, { heading = true, highlight = 'MarvinPrompt', body = '\n' .. typed })
     for _, each in ipairs(added) do
       transcript:open(nil, 'With: ' .. each.label, { fold = true, highlight = 'MarvinTool', body = each.text })
+    end
+    for _, image in ipairs(images) do
+      transcript:open(nil, ('With: image (%s)'):format(image.mimeType), { highlight = 'MarvinTool' })
     end
     return
   end
@@ -75,7 +80,29 @@ local function show_message(transcript, message)
   end
 end
 
----@type table<string, fun(transcript: marvin.Transcript, event: table)>
+---@param transcript marvin.Transcript
+---@param turn string
+---@param text string
+local function show_queued(transcript, turn, text)
+  transcript:open('queued ' .. turn, ('Waits for its turn: %s (:Marvin queue)'):format(text), {
+    highlight = 'MarvinNotice',
+  })
+end
+
+--- A prompt that was never started, in the place of what was said of it before.
+---@param transcript marvin.Transcript
+---@param draft table
+local function show_draft(transcript, draft)
+  local text, key = wording.typed(draft.message), 'draft ' .. draft.id
+  local head = ('Was never sent: %s (:Marvin drafts)'):format(text)
+  if transcript:has('steered ' .. text) then
+    transcript:rename('steered ' .. text, head, key)
+  elseif not transcript:has(key) then
+    transcript:open(key, head, { highlight = 'MarvinNotice' })
+  end
+end
+
+---@type table<string, fun(transcript: marvin.Transcript, event: table, conversation: marvin.Conversation)>
 local show = {
   ['message.delta'] = function(transcript, event)
     transcript:append(message_block(transcript, event.messageId, 'message'), event.text)
@@ -133,10 +160,20 @@ local show = {
     })
   end,
   queued = function(transcript, event)
-    transcript:open('queued ' .. event.turnId, 'Waits for its turn: ' .. event.text, { highlight = 'MarvinNotice' })
+    show_queued(transcript, event.turnId, event.text)
+  end,
+  steered = function(transcript, event)
+    transcript:open('steered ' .. event.text, 'Given to the running turn: ' .. event.text, {
+      highlight = 'MarvinNotice',
+    })
+  end,
+  waiting = function(transcript, _, conversation)
+    for _, draft in ipairs(conversation.drafts) do
+      show_draft(transcript, draft)
+    end
   end,
   ['turn.started'] = function(transcript, event)
-    transcript:retitle('queued ' .. event.turnId, 'Its turn has come.')
+    transcript:rename('queued ' .. event.turnId, 'Its turn has come.')
   end,
   notice = function(transcript, event)
     local highlight = event.level == 'note' and 'MarvinNotice' or 'MarvinWarning'
@@ -145,7 +182,7 @@ local show = {
     })
   end,
   ['turn.finished'] = function(transcript, event)
-    transcript:retitle('queued ' .. event.turnId, 'Taken out of the queue.')
+    transcript:rename('queued ' .. event.turnId, 'Taken out of the queue.')
     if event.error then
       transcript:open(nil, 'Error: ' .. event.error.message, { highlight = 'MarvinWarning' })
     elseif wording.STOP[event.stopReason] then
@@ -174,17 +211,18 @@ local function show_item(transcript, item)
   elseif item.kind == 'patch' then
     show_patch(transcript, item.patch)
   elseif item.kind == 'notice' then
-    show.notice(transcript, item)
+    show.notice(transcript, item, {})
   end
 end
 
 --- Show an event at the end of the transcript, or where it belongs.
 ---@param transcript marvin.Transcript
+---@param conversation marvin.Conversation
 ---@param event table
-function M.event(transcript, event)
+function M.event(transcript, conversation, event)
   local how = show[event.type]
   if how then
-    how(transcript, event)
+    how(transcript, event, conversation)
   end
 end
 
@@ -212,13 +250,11 @@ function M.snapshot(transcript, conversation, snapshot)
   for _, permission in ipairs(conversation.permissions) do
     show_question(transcript, permission)
   end
+  for _, each in ipairs(snapshot.newest.queued) do
+    show_queued(transcript, each.turnId, (wording.typed(each.message)))
+  end
   for _, draft in ipairs(conversation.drafts) do
-    local text = wording.typed(draft.message)
-    transcript:open(
-      'queued ' .. draft.id,
-      ('Was never sent: %s (:Marvin drafts)'):format(text),
-      { highlight = 'MarvinNotice' }
-    )
+    show_draft(transcript, draft)
   end
 end
 

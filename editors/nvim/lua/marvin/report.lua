@@ -16,7 +16,7 @@ function M.usage()
     { sessionId = conversation.session.id },
     say.or_error(function(result)
       local tokens = result.tokens
-      say.note(
+      say.whole(
         ('%d tokens in (%d of them cached), %d out; context %d of %s; cost %s'):format(
           tokens.input,
           tokens.cacheRead,
@@ -37,7 +37,7 @@ function M.status()
     {},
     say.or_error(function(result)
       local message = result.message and ('; ' .. result.message) or ''
-      say.note(
+      say.whole(
         ('%s, %s, login %s, %s, version %s%s'):format(
           result.provider,
           result.model,

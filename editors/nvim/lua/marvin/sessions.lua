@@ -10,8 +10,9 @@ local M = {}
 ---@return string
 local function line(session)
   local title = session.title ~= '' and session.title or 'Without a title'
+  local fork = session.parentId and ', fork' or ''
   local busy = session.busy and ', working' or ''
-  return ('%s (%s%s)'):format(title, session.updatedAt:sub(1, 16):gsub('T', ' '), busy)
+  return ('%s (%s%s%s)'):format(title, session.updatedAt:sub(1, 16):gsub('T', ' '), fork, busy)
 end
 
 ---@class marvin.Search

@@ -1,4 +1,6 @@
 --- What an event changes in the state of a conversation.
+local wording = require('marvin.wording')
+
 local M = {}
 
 ---@param list table[]
@@ -18,12 +20,22 @@ function M.note(conversation, event)
     conversation.turn, conversation.is_ours = event.turnId, true
     conversation.queued[event.turnId] = nil
   elseif kind == 'turn.finished' then
+    conversation.queued[event.turnId] = nil
     if conversation.turn == event.turnId then
       conversation.turn = nil
       conversation.finished[#conversation.finished + 1] = event.turnId
+      -- What the turn has not taken is a draft now, unless it becomes a turn of its own.
+      if #conversation.steered > 0 and event.stopReason ~= 'completed' then
+        conversation.steered = {}
+        conversation:refresh_waiting()
+      end
     end
-    conversation.queued[event.turnId] = nil
     conversation:refresh_usage()
+  elseif kind == 'message.finished' and event.message.role == 'user' then
+    local text = wording.typed(event.message)
+    conversation.steered = vim.tbl_filter(function(each)
+      return each ~= text
+    end, conversation.steered)
   elseif kind == 'permission.requested' then
     conversation.permissions = without(conversation.permissions, event.permission.id)
     table.insert(conversation.permissions, event.permission)
@@ -34,6 +46,7 @@ function M.note(conversation, event)
     table.insert(conversation.patches, event.patch)
   elseif kind == 'patch.applied' then
     conversation.patches = without(conversation.patches, event.patch.id)
+    event.patch.is_new = true
     table.insert(conversation.patches, event.patch)
   elseif kind == 'patch.resolved' then
     local decided = vim.list_extend({}, event.kept)

@@ -1,6 +1,8 @@
 --- The text of a conversation in a buffer. It is made of blocks, one below the other; each grows at its own end, so
 --- that what streams in costs one insertion, however long the conversation is.
+local ending = require('marvin.ending')
 local folds = require('marvin.folds')
+local heads = require('marvin.heads')
 
 local M = {}
 
@@ -10,6 +12,7 @@ local space = vim.api.nvim_create_namespace('marvin.transcript')
 ---@field last integer the extmark at the end of its text
 ---@field head integer the extmark at its first line
 ---@field is_folded boolean
+---@field is_heading boolean
 ---@field parts string[] what was appended
 ---@field since integer when it was begun, in ms of the editor's clock
 
@@ -36,6 +39,13 @@ function M.new(buf)
   return made
 end
 
+--- The transcript that is in a buffer.
+---@param buf integer
+---@return marvin.Transcript|nil
+function M.of(buf)
+  return by_buf[buf]
+end
+
 --- Make the folds of a window that shows a transcript from now on.
 ---@param win integer
 function M.fold(win)
@@ -44,25 +54,6 @@ function M.fold(win)
   for _, block in pairs(transcript and transcript.blocks or {}) do
     transcript:fold(block, win, false)
   end
-end
-
---- Show the end of a transcript, with as much above it as there is room for.
----@param win integer
-function M.to_end(win)
-  local last = vim.api.nvim_buf_line_count(vim.api.nvim_win_get_buf(win))
-  local rows = vim.api.nvim_win_text_height(win, { start_row = last - 1 }).all
-  local hidden = rows - vim.fn.winheight(win)
-  -- Of a paragraph that is higher than the window the end is shown, which 'smoothscroll' alone allows; it must be off
-  -- elsewhere, since `zb` may hide the last line with it.
-  if vim.wo[win].smoothscroll ~= (hidden > 0) then
-    vim.wo[win][0].smoothscroll = hidden > 0
-  end
-  vim.api.nvim_win_call(win, function()
-    vim.cmd('normal! G$zb')
-    if hidden > 0 then
-      vim.fn.winrestview({ topline = last, skipcol = hidden * vim.api.nvim_win_get_width(win) })
-    end
-  end)
 end
 
 --- The rows of a block, from 0.
@@ -113,7 +104,7 @@ function Transcript:write(change, block)
     self:fold(block, win, was_open)
   end
   for _, win in ipairs(following) do
-    M.to_end(win)
+    ending.show(win)
   end
 end
 
@@ -124,10 +115,23 @@ local function split(text)
   return vim.split((text:gsub('\r\n', '\n')), '\n', { plain = true })
 end
 
+--- Move what looks like a head, in lines of a block that are new.
+---@private
+---@param first integer from 0
+---@param last integer
+function Transcript:inset(first, last)
+  for index, line in ipairs(vim.api.nvim_buf_get_lines(self.buf, first, last + 1, false)) do
+    local blanks = heads.inset(line)
+    if blanks ~= '' then
+      vim.api.nvim_buf_set_text(self.buf, first + index - 1, 0, first + index - 1, 0, { blanks })
+    end
+  end
+end
+
 --- Begin a block at the end, below an empty line.
 ---@param key string|nil what the block is called when more is to come
 ---@param head string its first line
----@param options {fold?: boolean, highlight?: string, body?: string}|nil
+---@param options {fold?: boolean, heading?: boolean, highlight?: string, body?: string}|nil
 function Transcript:open(key, head, options)
   options = options or {}
   head = head:gsub('[\r\n]+', ' ')
@@ -144,7 +148,13 @@ function Transcript:open(key, head, options)
     right_gravity = false,
     line_hl_group = options.highlight,
   })
-  local block = { head = head_mark, is_folded = options.fold or false, parts = {}, since = vim.uv.now() }
+  local block = {
+    head = head_mark,
+    is_folded = options.fold or false,
+    is_heading = options.heading or false,
+    parts = {},
+    since = vim.uv.now(),
+  }
   block.last = mark(self.buf, space, row, #head, {})
   self.blocks[key or block] = block
   if options.body then
@@ -181,6 +191,7 @@ function Transcript:extend(block, text)
       vim.api.nvim_buf_set_lines(self.buf, at[1] + 1, at[1] + 1, false, lines)
       vim.api.nvim_buf_set_extmark(self.buf, space, at[1] + #lines, #lines[#lines], { id = block.last })
     end
+    self:inset(math.max(at[1], self:rows(block) + 1), at[1] + #lines)
   end, block)
 end
 
@@ -211,6 +222,7 @@ function Transcript:settle(key, text)
     local last = from + #lines
     local length = #vim.api.nvim_buf_get_lines(self.buf, last, last + 1, false)[1]
     vim.api.nvim_buf_set_extmark(self.buf, space, last, length, { id = block.last })
+    self:inset(from + 1, last)
   end, block)
 end
 
@@ -230,6 +242,45 @@ function Transcript:retitle(key, head)
       end
     end, block)
   end
+end
+
+--- Give a block another first line and another name: what it was called may come again.
+---@param key string
+---@param head string
+---@param as string|nil
+function Transcript:rename(key, head, as)
+  local block = self.blocks[key]
+  if block then
+    self:retitle(key, head)
+    self.blocks[key], self.blocks[as or block] = nil, block
+  end
+end
+
+--- The nearest head of somebody who speaks, above or below a row.
+---@param row integer from 0
+---@param step 1|-1
+---@return integer|nil row
+function Transcript:heading(row, step)
+  local nearest
+  for _, block in pairs(self.blocks) do
+    local at = block.is_heading and self:rows(block)
+    if at and (at - row) * step > 0 and (not nearest or (nearest - at) * step > 0) then
+      nearest = at
+    end
+  end
+  return nearest
+end
+
+--- Whether a row is the first of a block.
+---@param row integer from 0
+---@return boolean
+function Transcript:is_head(row)
+  for _, block in pairs(self.blocks) do
+    if self:rows(block) == row then
+      return true
+    end
+  end
+  return false
 end
 
 --- Begin anew with nothing.

@@ -1,6 +1,7 @@
 --- Taking back what a turn changed in files, and putting it there again.
 local chat = require('marvin.chat')
 local client = require('marvin.client')
+local disk = require('marvin.disk')
 local say = require('marvin.say')
 
 local M = {}
@@ -47,11 +48,7 @@ local function change(conversation, what, turn)
         return each ~= turn
       end, conversation[from])
       table.insert(conversation[to], turn)
-      for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-        if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not vim.bo[buf].modified then
-          vim.cmd.checktime(buf)
-        end
-      end
+      disk.follow()
     end)
   )
 end

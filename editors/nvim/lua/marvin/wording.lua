@@ -40,26 +40,40 @@ function M.said(parts, kind)
   for _, part in ipairs(parts) do
     if part.type == kind then
       texts[#texts + 1] = part.text
-    elseif kind == 'text' and part.type == 'image' then
-      texts[#texts + 1] = ('[image: %s]'):format(part.mimeType)
     end
   end
   return table.concat(texts)
 end
 
+---@class marvin.Added what was sent along with a prompt
+---@field label string
+---@field text string as the model reads it: in a fence, with a title above it
+---@field uri string|nil of the file that it is from
+
 --- What the person typed in a message, and what was sent along with it.
 ---@param message table
 ---@return string typed
----@return {label: string, text: string}[] added
+---@return marvin.Added[] added
+---@return table[] images
 function M.typed(message)
-  local added = {}
-  local typed = vim.tbl_filter(function(part)
+  local typed, added, images = {}, {}, {}
+  for _, part in ipairs(message.parts) do
     if part.label then
-      added[#added + 1] = { label = part.label, text = vim.trim(part.text or '') }
+      added[#added + 1] = { label = part.label, text = vim.trim(part.text or ''), uri = part.uri }
+    elseif part.type == 'image' then
+      images[#images + 1] = part
+    elseif part.type == 'text' then
+      typed[#typed + 1] = part.text
     end
-    return not part.label
-  end, message.parts)
-  return M.said(typed, 'text'), added
+  end
+  return table.concat(typed), added, images
+end
+
+--- What the model was told in the person's place, of a message that nobody typed.
+---@param typed string
+---@return string|nil
+function M.told(typed)
+  return typed:match('^%[Marvin: (.*)%]$')
 end
 
 --- The first line of what the model thought.

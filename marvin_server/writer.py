@@ -1,4 +1,4 @@
-"""Writes frames from a thread of its own, so that a client that does not read never stops the event loop."""
+"""Writes from a thread of its own, so that a client or a terminal that does not read never stops the event loop."""
 
 import asyncio
 import os

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from marvin_server.lsp.writer import FULL, Writer
+from marvin_server.writer import FULL, Writer
 
 
 async def test_a_slow_reader_gets_everything_in_order_and_is_waited_for_by_nobody() -> None:
