@@ -5,7 +5,7 @@ COPILOT := @github/copilot@1.0.102
 STYLUA := .cache/stylua/node_modules/.bin/stylua
 PROMPT ?= Which function decides whether a tool call may run?
 
-.PHONY: run test check fix bench clean
+.PHONY: run test check fix bench vsix clean
 
 run: .venv/installed
 	@$(BIN)/marvin --non-interactive --provider offline --prompt "$(PROMPT)"
@@ -39,8 +39,12 @@ bench: .venv/developer
 	$(BIN)/python -m tests.emacs.speed
 	$(BIN)/python -m tests.vscode.speed
 
+vsix:
+	@npm ci --silent --no-audit --no-fund --prefix editors/vscode
+	@npm run --silent --prefix editors/vscode package -- --out marvin.vsix
+
 clean:
-	rm -rf .venv dist build
+	rm -rf .venv dist build editors/vscode/marvin.vsix
 
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Marvin needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'

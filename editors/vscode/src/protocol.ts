@@ -558,6 +558,13 @@ export interface PermissionResolved {
   by: string;
 }
 /**
+ * A prompt that waits for its turn, in whichever process.
+ */
+export interface QueuedPrompt {
+  turnId: string;
+  message: Message;
+}
+/**
  * One model request begins; `round` counts from 1 within the turn.
  */
 export interface RoundStarted {
@@ -653,6 +660,7 @@ export interface SessionLoadResult {
   seq: number;
   openPermissions: Permission[];
   pendingPatches: Patch[];
+  queued: QueuedPrompt[];
   drafts: Draft[];
   cursor?: string;
   turnId?: string;
