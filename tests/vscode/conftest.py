@@ -1,4 +1,4 @@
-"""One code-server, one browser and one model for all tests of a process; each test has a window and a folder."""
+"""One code-server, browser, model and window for all tests of a process that are about no other."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import BrowserContext
+from playwright.async_api import BrowserContext, FrameLocator, expect
 
+from tests.conftest import shop
 from tests.servers.model_server import ThreadedModelServer
 from tests.vscode import code_server
+from tests.vscode.chat import begin_anew
 from tests.vscode.code_server import CodeServer
 from tests.vscode.model import answer
 from tests.vscode.settings import SETTINGS, environ
@@ -45,8 +47,33 @@ async def browser(vsix: Path) -> AsyncIterator[BrowserContext]:
         yield context
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def window(vscode: CodeServer, browser: BrowserContext, tmp_path: Path) -> AsyncIterator[Window]:
-    """A window that shows nothing yet."""
-    async with opened(browser, vscode.origin, tmp_path) as shown:
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shop that the one window shows."""
+    return shop(tmp_path_factory.mktemp("shop") / "repository")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def window(
+    vscode: CodeServer, browser: BrowserContext, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Window]:
+    """The window of the tests that need no other."""
+    async with opened(browser, vscode.origin, tmp_path_factory.mktemp("window")) as shown:
+        await shown.open(repository)
         yield shown
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def chat(
+    window: Window, repository: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[FrameLocator]:
+    """The view of that window with a new session. What a test that has failed left on the screen is gone."""
+    failed = request.session.testsfailed
+    if failed:
+        await window.open(repository)
+    chat = await window.show_chat()
+    await expect(chat.get_by_label("Usage")).to_contain_text("Context")  # it has come up, with the session it had
+    await begin_anew(chat)
+    yield chat
+    if request.session.testsfailed > failed:
+        await window.leave(tmp_path)

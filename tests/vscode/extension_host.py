@@ -11,7 +11,7 @@ from tests.vscode.code_server import EXTENSION, CodeServer
 from tests.vscode.window import Window
 
 SUITES = Path(__file__).parent / "host"
-_ALL_MS = 150_000
+_ALL_MS = 300_000
 _END = "The suite has ended."
 """What ``host/harness.ts`` says then."""
 

@@ -12,6 +12,7 @@ SETTINGS: Mapping[str, Any] = {
     "security.workspace.trust.enabled": False,
     "workbench.startupEditor": "none",
     "window.autoDetectColorScheme": True,
+    "files.autoSave": "off",  # as on a desktop: in a browser VS Code saves by itself
     "git.openRepositoryInParentFolders": "never",
 }
 

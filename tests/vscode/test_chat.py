@@ -7,30 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import FrameLocator, expect
 
 from tests.processes import processes_with
+from tests.vscode.chat import begin_anew, decide, say
 from tests.vscode.code_server import MARVIN, SECONDS
 from tests.vscode.window import Window
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def chat(window: Window, repository: Path) -> FrameLocator:
-    """The view in a window that shows the shop."""
-    await window.open(repository)
-    return await window.show_chat()
-
-
-async def say(chat: FrameLocator, text: str) -> None:
-    """Type a prompt and send it by Enter."""
-    box = chat.get_by_label("Message to Marvin")
-    await box.fill(text)
-    await expect(chat.get_by_role("button", name="Send")).to_be_enabled()
-    await box.press("Enter")
-    await expect(chat.get_by_role("article", name="You").last).to_contain_text(text)
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
 
 async def test_an_answer_is_shown_as_it_comes_and_can_be_stopped(window: Window, chat: FrameLocator) -> None:
@@ -38,8 +22,8 @@ async def test_an_answer_is_shown_as_it_comes_and_can_be_stopped(window: Window,
     answer = chat.get_by_role("article", name="Marvin").last
     await expect(answer).to_contain_text("word20")
     await window.picture("streaming")
-    await chat.get_by_role("button", name="Stop").click()
-    await expect(chat.get_by_role("button", name="Stop")).to_have_count(0)
+    await chat.get_by_role("button", name="Stop", exact=True).click()
+    await expect(chat.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     await expect(answer).to_contain_text("word20")
     await window.picture("stopped")
 
@@ -61,7 +45,7 @@ async def test_a_command_is_allowed_by_mouse(window: Window, chat: FrameLocator,
     await expect(question).to_contain_text(str(repository))
     await window.picture("question")
     assert not (repository / "result.txt").exists()
-    await question.get_by_role("button", name="Allow once").click()
+    await decide(chat, "Allow once")
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Done.")
     assert (repository / "result.txt").exists()
     await window.picture("command")
@@ -117,8 +101,11 @@ async def test_a_question_is_answered_in_a_box_only_where_that_shows_all_of_it(
     await expect(toast.get_by_role("button", name="Deny")).to_be_visible()
     await expect(toast.get_by_role("button", name="Allow")).to_have_count(0)
     await window.command("Marvin: Answer What Is Asked")
-    await expect(chat.get_by_role("region", name="Question")).to_contain_text("touch two  spaces")
+    question = chat.get_by_role("region", name="Question")
+    await expect(question).to_contain_text("touch two  spaces")
     await expect(box).to_have_count(0)
+    await chat.get_by_role("button", name="Stop", exact=True).click()
+    await expect(question).to_have_count(0)
 
 
 async def test_a_reload_keeps_conversation_and_draft(chat: FrameLocator, window: Window) -> None:
@@ -178,8 +165,7 @@ def _servers(folder: Path) -> list[int]:
 async def test_an_earlier_session_is_found_and_gone_on_with(chat: FrameLocator, window: Window) -> None:
     await say(chat, "The first conversation")
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("The first conversation")
-    await chat.get_by_role("button", name="New session").click()
-    await expect(chat.get_by_role("article")).to_have_count(0)
+    await begin_anew(chat)
     await window.picture("empty")
     await say(chat, "Another one")
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("Another one")

@@ -1,6 +1,7 @@
 """A window of the workbench in Chromium, used as a person uses it: by what is on the screen, the mouse and the keys."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -15,25 +16,22 @@ from tests.vscode.code_server import SECONDS
 SIZE = (1280, 800)
 _THEMES: Mapping[Literal["light", "dark"], str] = {"light": "vs", "dark": "vs-dark"}
 _VIEW = 'iframe.webview.ready[src*="extensionId=marvin-assistant.marvin"]'
-_STORED = """async (known) => {
+_STORED = """async (folder) => {
   const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
-  const isSearch = async ({ name }) => {
-    const database = await done(indexedDB.open(name));
-    const isState = database.objectStoreNames.contains("ItemTable");
-    const items = isState && database.transaction("ItemTable").objectStore("ItemTable");
-    const id = items && (await done(items.get("workbench.sidebar.activeviewletid")));
-    database.close();
-    return id === "workbench.view.search";
-  };
-  for (;;) {
-    const found = (await Promise.all((await indexedDB.databases()).map(isSearch))).filter(Boolean).length;
-    if (found > known) {
-      return found;
-    }
+  let hash = 0;
+  for (const code of [149417, ...Array.from(folder, (letter) => letter.charCodeAt(0))]) {
+    hash = ((hash << 5) - hash + code) | 0;
+  }
+  const isOurs = ({ name }) => name.startsWith(`vscode-web-state-db-${hash.toString(16)}-`);
+  const database = await done(indexedDB.open((await indexedDB.databases()).find(isOurs).name));
+  const items = () => database.transaction("ItemTable").objectStore("ItemTable");
+  while ((await done(items().get("workbench.sidebar.activeviewletid"))) !== "workbench.view.search") {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  database.close();
 }"""
-"""Until VS Code has stored of more windows than these that their side bar shows the search; gives their number."""
+"""Until VS Code has stored of the window on a folder that its side bar shows the search. What it stores of a window
+is in a database that is named by a hash of the folder's URI (``hash`` of its base/common/hash.ts)."""
 _OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -64,9 +62,7 @@ async def opened(browser: BrowserContext, origin: str, place: Path) -> AsyncGene
     try:
         yield window
     finally:
-        await page.screenshot(path=place / "last.png")
-        (place / "console.txt").write_text("\n".join(window.said))
-        print(f"The last screen and the console are in {place}")
+        await window.leave(place)
         await page.close()
 
 
@@ -78,17 +74,19 @@ class Window:
         self.said: list[str] = []
         """What the page's console was told."""
         self._origin = origin
+        self._remote = origin.replace("http", "vscode-remote", 1)
+        self._place = ""
         self._pictures = pictures
         page.on("console", lambda message: self.said.append(message.text))
 
     async def open(self, place: Path, **payload: str) -> None:
-        """Show a folder, or a ``.code-workspace`` file; ``payload`` is for VS Code's own development options."""
+        """Show a folder, or a ``.code-workspace`` file; ``payload`` has options of VS Code's own, such as ``openFile``,
+        each of them a path."""
+        self._place = f"{self._remote}{place}"
         kind = "workspace" if place.suffix == ".code-workspace" else "folder"
         query = {kind: str(place)}
         if payload:
-            remote = self._origin.replace("http", "vscode-remote", 1)
-            pairs = ",".join(f'["{name}","{remote}{value}"]' for name, value in payload.items())
-            query["payload"] = f"[{pairs}]"
+            query["payload"] = json.dumps([[name, f"{self._remote}{value}"] for name, value in payload.items()])
         await self.page.goto(f"{self._origin}/?{urlencode(query)}")
         await self.page.locator(".monaco-workbench").wait_for()
 
@@ -107,18 +105,20 @@ class Window:
         return self.page.locator(".notifications-toasts")
 
     async def show_chat(self) -> FrameLocator:
-        """Open Marvin's view by its icon, as it is after a first start."""
-        await self.page.locator('.activitybar a.action-label[aria-label^="Marvin"]').click()
+        """Open Marvin's view by its icon, which would close it where it is shown."""
+        icon = self.page.locator('.activitybar .action-item:has(a.action-label[aria-label^="Marvin"])')
+        await icon.wait_for()
+        if "checked" not in (await icon.get_attribute("class") or ""):
+            await icon.click()
         await self.page.mouse.move(SIZE[0] / 2, SIZE[1] / 2)  # away, so that no tooltip comes up
         return self.chat
 
     async def hide_chat(self) -> None:
         """Show the search in its place, after a reload, too: VS Code stores that a little later."""
+        await self.command("View: Show Search")
+        await self.search.wait_for()
         async with asyncio.timeout(SECONDS):
-            known = await self.page.evaluate(_STORED, -1)
-            await self.command("View: Show Search")
-            await self.search.wait_for()
-            await self.page.evaluate(_STORED, known)
+            await self.page.evaluate(_STORED, self._place)
 
     @property
     def search(self) -> Locator:
@@ -151,6 +151,12 @@ class Window:
                 await self.chat.locator(f"body.vscode-{scheme}").wait_for()
             await self.page.screenshot(path=self._pictures / f"{name}-{scheme}.png")
 
+    async def leave(self, place: Path) -> None:
+        """Leave the screen, and what the console was told, in a folder."""
+        await self.page.screenshot(path=place / "last.png")
+        (place / "console.txt").write_text("\n".join(self.said))
+        print(f"The screen and the console are in {place}")
+
     async def _pick(self, text: str) -> None:
         await self.page.locator(".command-center-center").click()
         box = self.page.locator(".quick-input-widget")
@@ -158,3 +164,4 @@ class Window:
         wanted = text.removeprefix(">")
         await box.locator(".monaco-list-row.focused", has_text=wanted).first.wait_for()
         await self.page.keyboard.press("Enter")
+        await box.wait_for(state="hidden")

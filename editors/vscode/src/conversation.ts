@@ -8,6 +8,7 @@ import type {
   TurnEventsParams,
   UsageGetResult,
 } from "./protocol";
+import { titleOf } from "./shared/title";
 
 export interface OpenPatch {
   patch: Patch;
@@ -36,6 +37,11 @@ export class Conversation {
 
   get title(): string {
     return titleOf(this.session);
+  }
+
+  /** Nothing was said in it yet, and it has no name. */
+  get isNew(): boolean {
+    return this.session.title === "" && !this.isBusy && this.finished.length + this.undone.length === 0;
   }
 
   get isBusy(): boolean {
@@ -135,8 +141,4 @@ export class Conversation {
         break;
     }
   }
-}
-
-export function titleOf({ title }: Session): string {
-  return title || "New conversation";
 }

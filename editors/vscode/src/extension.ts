@@ -10,6 +10,7 @@ import { ContextPieces } from "./context";
 import { Conversations } from "./conversations";
 import { OneShots } from "./oneShots";
 import { Permissions } from "./permission";
+import { Absent } from "./review/absent";
 import { reviewCommands } from "./review/commands";
 import { Marks } from "./review/marks";
 import { Review } from "./review/review";
@@ -53,6 +54,7 @@ export function activate(context: vscode.ExtensionContext): Port {
     chat,
     messages,
     permissions,
+    new Absent(review, chat, conversations),
     new Marks(review, conversations),
     new Status(server, conversations, chat, permissions, review),
     tellFailures(server, view),

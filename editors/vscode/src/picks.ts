@@ -1,11 +1,12 @@
 /** Lists to choose from: sessions, models, modes, what Marvin can do. */
 import * as vscode from "vscode";
 import type { Chat } from "./chat/chat";
-import { titleOf, type Conversation } from "./conversation";
+import type { Conversation } from "./conversation";
 import type { Session } from "./protocol";
 import { inform } from "./say";
 import type { Server } from "./server/server";
 import { usageOf } from "./status";
+import { titleOf } from "./shared/title";
 
 /** Choose a session of this workspace; what is typed is looked for in all that was said. */
 export async function pickSession(chat: Chat, show: () => Promise<void>): Promise<void> {

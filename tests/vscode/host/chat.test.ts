@@ -18,6 +18,17 @@ test("a prompt is answered, and the session has its words as title", async () =>
   );
 });
 
+test("a picture needs no words, and what was asked with it alone is no new session", async () => {
+  const view = await View.open();
+  await view.fresh();
+  const sessionId = view.sessionId;
+  const pictures = [{ mimeType: "image/png", data: "iVBORw0=", name: "shot.png" }];
+  const { turnId } = await view.request("send", { sessionId, text: "", pictures, whenBusy: "queue" });
+  assert.equal(spoken(await view.finished(turnId)), "You said:");
+  await view.request("new", {});
+  assert.notEqual(view.sessionId, sessionId);
+});
+
 test("a command runs once it is allowed, with exactly what was shown", async () => {
   const view = await View.open();
   await view.fresh();

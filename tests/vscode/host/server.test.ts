@@ -63,6 +63,13 @@ test("a prompt that a server got no further with is one turn of the next one", a
   assert.equal(JSON.stringify(view.snapshot.items).split('"Just once"').length, 2);
 });
 
+test("a prompt that is sent to a server that has just died is one turn of the next one", async () => {
+  const view = await View.open();
+  await view.fresh();
+  process.kill(serverProcess(), "SIGKILL");
+  assert.equal(spoken(await view.hear("Still here?")), "You said: Still here?");
+});
+
 test("a workspace's own settings name no program, whoever wrote them", async () => {
   const view = await View.open();
   const running = serverProcess();

@@ -44,6 +44,7 @@ def snapshot(**parts: Any) -> Message:
         "seq": 0,
         "openPermissions": [],
         "pendingPatches": [],
+        "queued": [],
         "drafts": [],
     }
     return {"type": "loaded", "snapshot": {**empty, **parts}, "draft": {"text": "", "pictures": []}}

@@ -393,7 +393,7 @@ async def test_a_pasted_picture_goes_along_and_a_large_one_is_refused_in_words(v
     await page.get_by_role("button", name="Send").click()
     (sent,) = await view.until_posted("send")
     picture = {"mimeType": "image/png", "data": "AAAA", "name": "shot.png"}
-    assert (sent["text"], sent["pictures"]) == ("Look at this.", [picture])
+    assert (sent["text"], sent["pictures"]) == ("", [picture])
 
 
 async def test_each_session_keeps_its_own_words_and_pictures(view: View) -> None:

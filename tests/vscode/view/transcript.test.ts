@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Permission, Session, SessionLoadResult, TurnEventsParams } from "../../../editors/vscode/src/protocol";
 import { begin, EMPTY, endsOf, type Kept, received, type State } from "../../../editors/vscode/src/view/state";
-import { loaded, told, type Transcript, withOlder } from "../../../editors/vscode/src/view/transcript";
+import { told } from "../../../editors/vscode/src/view/told";
+import { loaded, type Transcript, withOlder } from "../../../editors/vscode/src/view/transcript";
 
 const session: Session = {
   id: "s",
@@ -23,6 +24,7 @@ const empty: SessionLoadResult = {
   seq: 0,
   openPermissions: [],
   pendingPatches: [],
+  queued: [],
   drafts: [],
 };
 

@@ -119,8 +119,7 @@ export class Chat implements vscode.Disposable {
     const cwd = await chosenFolder(this.server);
     const { current } = this;
     if (cwd !== undefined) {
-      const isNew = current?.session.title === "" && current.session.cwd === cwd && !current.isBusy;
-      await (isNew ? this.open(current.session.id) : this.begin({ cwd }));
+      await (current?.isNew && current.session.cwd === cwd ? this.open(current.session.id) : this.begin({ cwd }));
     }
   }
 

@@ -1,13 +1,13 @@
 /** What the chat view asks for, done. */
 import { randomUUID } from "node:crypto";
 import type { ContextPieces, Taken } from "../context";
-import { titleOf } from "../conversation";
 import type { Conversations } from "../conversations";
 import type { Review } from "../review/review";
 import { ask, warn } from "../say";
 import { isLost } from "../server/client";
 import type { Server } from "../server/server";
 import type { Answers, Request } from "../shared/messages";
+import { titleOf } from "../shared/title";
 import { complete } from "../symbols";
 import { takeBack } from "../turns";
 import { addContext } from "./adding";

@@ -44,11 +44,12 @@ export class Review {
 
   /** All but those whose lines are gone from a document that is open, such as by the editor's own undo. */
   get waiting(): readonly OpenHunk[] {
-    const open = new Map(vscode.workspace.textDocuments.map((document) => [document.uri.toString(), document]));
-    return this.hunks.filter((one) => {
-      const document = open.get(uriOf(one).toString());
-      return !document || placeOf(one.hunk, one.open.isProposed, this.lines(document)) !== undefined;
-    });
+    return this.hunks.filter((one) => this.isThere(one));
+  }
+
+  /** Those that are made, and whose lines are gone. */
+  get absent(): readonly OpenHunk[] {
+    return this.hunks.filter((one) => !one.open.isProposed && !this.isThere(one));
   }
 
   /** Those of one document. */
@@ -139,6 +140,12 @@ export class Review {
       ? [uri, before(uri), "proposed"]
       : [before(uri), one.edit.kind === "delete" ? nothing(uri) : uri, "changed"];
     await vscode.commands.executeCommand("vscode.diff", left, right, `${one.edit.path} (${side} by Marvin)`);
+  }
+
+  private isThere(one: OpenHunk): boolean {
+    const uri = uriOf(one).toString();
+    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+    return !document || placeOf(one.hunk, one.open.isProposed, this.lines(document)) !== undefined;
   }
 
   private lines(document: vscode.TextDocument): Lines {

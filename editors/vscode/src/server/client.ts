@@ -137,8 +137,16 @@ export class Client {
     return this.wire.initializeResult?.capabilities.experimental?.marvin as ServerMarvin | undefined;
   }
 
-  request<M extends keyof ToServer>(method: M, params: ToServer[M]["params"]): Promise<ToServer[M]["result"]> {
-    return this.wire.sendRequest(method, params);
+  async request<M extends keyof ToServer>(method: M, params: ToServer[M]["params"]): Promise<ToServer[M]["result"]> {
+    try {
+      return await this.wire.sendRequest(method, params);
+    } catch (error) {
+      if (isLost(error)) {
+        // A write may find the process gone before the connection does.
+        this.end();
+      }
+      throw error;
+    }
   }
 
   hear<M extends keyof Notifications>(method: M, heard: (params: Notifications[M]) => void): void {

@@ -60,6 +60,8 @@ export type ToView =
   | { type: "session"; session: Session }
   /** The turns whose changes are taken back and can be done again, all of them. */
   | { type: "undone"; sessionId: string; turnIds: string[] }
+  /** The hunks that wait and whose lines are not in their files any more, all of them, of whichever session. */
+  | { type: "absent"; hunkIds: string[] }
   | { type: "options"; options: Option[] }
   | { type: "usage"; sessionId: string; usage: UsageGetResult }
   | { type: "chips"; chips: Chip[] }

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { announcement } from "./announce";
+import { titleOf } from "../shared/title";
 import { Composer } from "./composer";
 import { Conversation } from "./conversation";
 import { post } from "./host";
@@ -10,7 +11,7 @@ import { Question } from "./question";
 import { Rename, SessionMenu, Sessions } from "./sessions";
 import type { State } from "./state";
 import { attempt, update } from "./store";
-import { cost, titleOf, tokens } from "./words";
+import { cost, tokens } from "./words";
 
 export function App({ state }: { state: State }): JSX.Element {
   const { transcript, panel, problem } = state;
@@ -71,7 +72,10 @@ function Header({ state: { transcript, panel } }: { state: State }): JSX.Element
         class="quiet"
         aria-label="New session"
         title="New session"
-        onClick={() => void attempt("new", {})}
+        onClick={() => {
+          update({ panel: "transcript" });
+          void attempt("new", {});
+        }}
       >
         <Icon name="add" />
       </button>

@@ -1,6 +1,6 @@
 /** A patch: each file with its counts, each hunk as a small diff that can be kept or rejected. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Edit, Hunk } from "../protocol";
 import { post } from "./host";
 import { focused } from "./focus";
@@ -10,6 +10,8 @@ import type { Change } from "./item";
 import { count, lineCounts } from "./words";
 
 const MOST_LINES = 30;
+/** All lines of a long hunk are drawn a few in each frame, so that none is late. */
+const LINES_A_FRAME = 100;
 const KIND = { add: "new", delete: "deleted", update: "" };
 
 type Resolve = (accept: string[], reject: string[], reason?: string) => void;
@@ -60,16 +62,30 @@ export function ChangeView({ change }: { change: Change }): JSX.Element {
       )}
       {open.length > 0 && (
         <div class="review">
-          <span class="state">
-            {change.isProposed
-              ? "Proposed: nothing is written before you say so."
-              : "Written. You can still take it back."}
-          </span>
-          <Decide look="secondary" isProposed={change.isProposed} ids={open} resolve={resolve} />
+          <span class="state">{stateOf(change)}</span>
+          <Decide look="secondary" change={change} ids={open} resolve={resolve} />
         </div>
       )}
     </section>
   );
+}
+
+function stateOf(change: Change): string {
+  if (change.isProposed) {
+    return "Proposed: nothing is written before you say so.";
+  }
+  const open = undecided(change);
+  const there = present(change, open).length;
+  if (there === 0) {
+    return "Not in the file any more: undone, or changed since.";
+  }
+  const rest = there < open.length ? `, but for ${open.length - there} of ${open.length} places` : "";
+  return `Written${rest}. You can still take it back.`;
+}
+
+/** Those of these hunks whose lines are in their file, as far as is known. */
+function present(change: Change, hunkIds: readonly string[]): string[] {
+  return hunkIds.filter((id) => !change.absent?.includes(id));
 }
 
 interface FileProps {
@@ -130,7 +146,7 @@ function FileView({ edit, change, isOpen, onToggle, resolve }: FileProps): JSX.E
             {isShared && !(hunk.id in change.decided) && (
               <div class="hunk-head">
                 <span class="hint">{`Line ${hunk.newStart}`}</span>
-                <Decide look="quiet" isProposed={change.isProposed} ids={[hunk.id]} resolve={resolve} />
+                <Decide look="quiet" change={change} ids={[hunk.id]} resolve={resolve} />
               </div>
             )}
             {edit.hunks.length > 1 && hunk.id in change.decided && (
@@ -155,12 +171,19 @@ function Outcome({ edit, change }: { edit: Edit; change: Change }): JSX.Element 
 }
 
 function Lines({ hunk }: { hunk: Hunk }): JSX.Element {
-  const [isWhole, setWhole] = useState(false);
+  const [most, setMost] = useState(MOST_LINES);
   const lines = [
     ...hunk.oldLines.map((text, at) => ({ sign: "−", text, number: hunk.oldStart + at })),
     ...hunk.newLines.map((text, at) => ({ sign: "+", text, number: hunk.newStart + at })),
   ];
-  const shown = isWhole ? lines : lines.slice(0, MOST_LINES);
+  const shown = lines.slice(0, most);
+  useEffect(() => {
+    if (most === MOST_LINES || most >= lines.length) {
+      return undefined;
+    }
+    const next = requestAnimationFrame(() => setMost(most + LINES_A_FRAME));
+    return () => cancelAnimationFrame(next);
+  }, [most]);
   return (
     <>
       <div class="lines" tabIndex={0} role="group" aria-label={`Lines from ${hunk.newStart}`}>
@@ -176,8 +199,8 @@ function Lines({ hunk }: { hunk: Hunk }): JSX.Element {
           </div>
         ))}
       </div>
-      {shown.length < lines.length && (
-        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+      {most === MOST_LINES && lines.length > most && (
+        <button type="button" class="quiet" onClick={() => setMost(MOST_LINES + LINES_A_FRAME)}>
           {`Show all ${lines.length} lines`}
         </button>
       )}
@@ -187,13 +210,14 @@ function Lines({ hunk }: { hunk: Hunk }): JSX.Element {
 
 interface DecideProps {
   look: "secondary" | "quiet";
-  isProposed: boolean;
+  change: Change;
   ids: string[];
   resolve: Resolve;
 }
 
-function Decide({ look, isProposed, ids, resolve }: DecideProps): JSX.Element {
+function Decide({ look, change, ids, resolve }: DecideProps): JSX.Element {
   const [reason, setReason] = useState<string>();
+  const there = present(change, ids);
   if (reason !== undefined) {
     return (
       <form
@@ -201,7 +225,7 @@ function Decide({ look, isProposed, ids, resolve }: DecideProps): JSX.Element {
         onSubmit={(event) => {
           event.preventDefault();
           setReason(undefined);
-          resolve([], ids, reason.trim());
+          resolve([], there, reason.trim());
         }}
         onKeyDown={(event) => event.key === "Escape" && setReason(undefined)}
       >
@@ -223,19 +247,22 @@ function Decide({ look, isProposed, ids, resolve }: DecideProps): JSX.Element {
     );
   }
   const all = ids.length > 1 ? " all" : "";
+  const isGone = there.length === 0;
   return (
     <span class="buttons">
       <button
         type="button"
         class={look}
-        title={isProposed ? "Write it" : "Leave it as it is"}
+        title={change.isProposed ? "Write it" : "Leave it as it is"}
         onClick={() => resolve(ids, [])}
       >
-        {`Keep${all}`}
+        {isGone ? "Dismiss" : `Keep${all}`}
       </button>
-      <button type="button" class="quiet" onClick={() => setReason("")}>
-        {`Reject${all}`}
-      </button>
+      {!isGone && (
+        <button type="button" class="quiet" onClick={() => setReason("")}>
+          {`Reject${all}`}
+        </button>
+      )}
     </span>
   );
 }

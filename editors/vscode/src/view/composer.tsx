@@ -32,8 +32,8 @@ export function Composer({ state }: { state: State }): JSX.Element {
   const latest = useRef(draft);
   latest.current = draft;
   const completion = useCompletion(sessionId);
-  const prompts = transcript?.items.flatMap((item) => (item.kind === "prompt" ? item.text : [])) ?? [];
-  const history = useHistory([...prompts, ...state.sent.map((each) => each.text)]);
+  const prompts = [...(transcript?.items.filter((item) => item.kind === "prompt") ?? []), ...state.sent];
+  const history = useHistory(prompts.flatMap(({ text }) => text || []));
   const isRunning = transcript?.turnId !== undefined;
   const isBusy = isRunning || (transcript?.session.busy ?? false);
   const canSend = connection.state === "ready" && transcript !== undefined && isSendable(draft);

@@ -7,11 +7,11 @@ import { useFollow } from "./follow";
 import { rove } from "./focus";
 import { post } from "./host";
 import { Icon } from "./icons";
-import { ItemView } from "./items";
+import { ItemView, Said } from "./items";
 import { draftOf, EMPTY, type Sent, type State } from "./state";
 import { loadOlder, takeBack } from "./store";
 import type { Item } from "./item";
-import { type Transcript } from "./transcript";
+import type { Transcript } from "./transcript";
 import { Welcome } from "./welcome";
 import { duration } from "./words";
 
@@ -136,7 +136,7 @@ function Waiting({ sent }: { sent: Omit<Sent, "key"> }): JSX.Element {
   const { turnId } = sent;
   return (
     <article class="prompt waiting" aria-label="You, not yet read" tabIndex={-1}>
-      <p>{sent.text}</p>
+      <Said text={sent.text} pictures={sent.pictures} />
       <div class="actions always">
         <span class="hint">{WAITS[sent.state]}</span>
         {sent.state === "queued" && turnId !== undefined && (
@@ -153,7 +153,7 @@ function NeverSent({ draft }: { draft: StoredDraft }): JSX.Element {
   const words = draftOf(draft.message);
   return (
     <article class="prompt waiting" aria-label="Never sent" tabIndex={-1}>
-      <p>{words.text}</p>
+      <Said text={words.text} pictures={words.pictures} />
       <div class="actions always">
         <span class="hint">This was never sent.</span>
         <button type="button" class="quiet" onClick={() => void takeBack(draft.id, words)}>

@@ -37,13 +37,17 @@ export interface Tool {
   answer?: string;
 }
 
-/** `isProposed` while no file is changed yet. `decided` has the hunks that were kept (true) or rejected (false). */
+/**
+ * `isProposed` while no file is changed yet. `decided` has the hunks that were kept (true) or rejected (false), and
+ * `absent` those whose lines are not in their file any more, such as after the editor's own undo.
+ */
 export interface Change {
   kind: "change";
   id: string;
   patch: Patch;
   isProposed: boolean;
   decided: Readonly<Record<string, boolean>>;
+  absent?: readonly string[];
 }
 
 export interface Note {

@@ -1,7 +1,7 @@
 /** What is said in a conversation: prompts, answers, thoughts, notes, and the ends of turns. */
 import { Component, type JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Answers } from "../shared/messages";
+import type { Answers, Picture } from "../shared/messages";
 import { ChangeView } from "./change";
 import { post } from "./host";
 import { Icon } from "./icons";
@@ -42,13 +42,22 @@ export class ItemView extends Component<Props> {
   }
 }
 
+/** The words and the pictures of a prompt, each of which it may be without. */
+export function Said({ text, pictures }: { text: string; pictures: readonly Omit<Picture, "name">[] }): JSX.Element {
+  return (
+    <>
+      {text && <p>{text}</p>}
+      {pictures.map(({ mimeType, data }, at) => (
+        <img key={at} class="picture" src={`data:${mimeType};base64,${data}`} alt={`Picture ${at + 1}`} />
+      ))}
+    </>
+  );
+}
+
 function PromptView({ item }: { item: Prompt }): JSX.Element {
   return (
     <article class="prompt" aria-label="You" tabIndex={-1}>
-      {item.text && <p>{item.text}</p>}
-      {item.images.map((image, at) => (
-        <img key={at} class="picture" src={`data:${image.mimeType};base64,${image.data}`} alt={`Picture ${at + 1}`} />
-      ))}
+      <Said text={item.text} pictures={item.images} />
       {item.context.length > 0 && (
         <ul class="context" aria-label="Went with the message">
           {item.context.map(({ label, text }, at) => (

@@ -2,12 +2,13 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../protocol";
+import { titleOf } from "../shared/title";
 import { focused, rove } from "./focus";
 import { request } from "./host";
 import { Icon } from "./icons";
 import { Menu } from "./menu";
 import { attempt, update } from "./store";
-import { ago, titleOf } from "./words";
+import { ago } from "./words";
 
 const PAUSE_MS = 150;
 

@@ -3,7 +3,8 @@ import type { Message, Option, UsageGetResult } from "../protocol";
 import type { Chip, Connection, Draft, Picture, ToView, WhenBusy } from "../shared/messages";
 import type { End } from "./item";
 import { promptOf } from "./said";
-import { loaded, lost, told, withOlder, withUndone, type Snapshot, type Transcript } from "./transcript";
+import { told } from "./told";
+import { loaded, lost, withAbsent, withOlder, withUndone, type Transcript } from "./transcript";
 
 /** A prompt that was sent and is not in the transcript yet. `turnId` is known once the server has taken it. */
 export interface Sent {
@@ -79,6 +80,8 @@ export function received(state: State, message: Exclude<ToView, { type: "answer"
       return state.transcript?.session.id === message.sessionId
         ? { ...state, transcript: withUndone(state.transcript, message.turnIds) }
         : state;
+    case "absent":
+      return state.transcript ? { ...state, transcript: withAbsent(state.transcript, message.hunkIds) } : state;
     case "options":
       return { ...state, options: message.options };
     case "usage":
@@ -88,7 +91,7 @@ export function received(state: State, message: Exclude<ToView, { type: "answer"
     case "insert":
       return { ...state, draft: joined(state.draft, { text: message.text, pictures: [] }), focus: state.focus + 1 };
     case "focus":
-      return { ...state, focus: state.focus + 1 };
+      return { ...state, focus: state.focus + 1, panel: "transcript" };
     default:
       return state;
   }
@@ -115,12 +118,11 @@ export function endsOf(transcript: Transcript | undefined): End[] {
 }
 
 function shown(state: State, message: Extract<ToView, { type: "loaded" }>, kept: Kept | undefined): State {
-  const { draft } = message;
-  const snapshot: Snapshot = message.snapshot;
+  const { draft, snapshot } = message;
   const { id } = snapshot.session;
   if (state.transcript?.session.id === id) {
     const drafts = snapshot.drafts.map(({ message }) => promptOf(message).text);
-    const isTold = ({ state }: Sent) => state === "running" || (state === "queued" && snapshot.queued !== undefined);
+    const isTold = ({ state }: Sent) => state === "running" || state === "queued";
     const sent = state.sent.filter((each) => !isTold(each) && !drafts.includes(each.text));
     return { ...state, transcript: loaded(snapshot, endsOf(state.transcript)), sent, isLoadingOlder: false };
   }

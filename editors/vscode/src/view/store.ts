@@ -5,8 +5,6 @@ import { begin, EMPTY, endsOf, joined, received, type Kept, type State } from ".
 import { notOf } from "./transcript";
 
 const KEEP_MS = 250;
-/** What is said with pictures alone, since a prompt has words. */
-const LOOK = "Look at this.";
 /** Ends of turns that are kept for the next page. */
 const MOST_ENDS = 50;
 
@@ -40,13 +38,14 @@ export function watch(drawing: (state: State) => void): void {
 }
 
 function change(next: State): void {
-  const isKept =
-    next.draft !== state.draft ||
-    next.whenBusy !== state.whenBusy ||
-    next.transcript?.items !== state.transcript?.items;
+  const isTyped = next.draft !== state.draft;
+  const isKept = isTyped || next.whenBusy !== state.whenBusy || next.transcript?.items !== state.transcript?.items;
   state = next;
   draw(state);
-  if (isKept && timer === undefined) {
+  if (isTyped && state.draft.pictures.length === 0) {
+    // The page may be gone in a moment, and hears of it too late to say anything.
+    keepNow();
+  } else if (isKept && timer === undefined) {
     timer = setTimeout(keepNow, KEEP_MS);
   }
 }
@@ -108,11 +107,11 @@ export async function send(whenBusy = state.whenBusy): Promise<void> {
     return;
   }
   const sessionId = transcript.session.id;
-  const text = draft.text.trim() ? draft.text : LOOK;
-  const sending = { ...draft, text, key: (keys += 1), state: "sending" as const };
-  change({ ...state, draft: EMPTY, sent: [...state.sent, sending], problem: "" });
+  const { text, pictures } = draft;
+  const sending = { text, pictures, key: (keys += 1), state: "sending" as const };
+  change({ ...state, draft: EMPTY, sent: [...state.sent, sending], problem: "", panel: "transcript" });
   try {
-    const taken = await request("send", { sessionId, text, pictures: [...draft.pictures], whenBusy });
+    const taken = await request("send", { sessionId, text, pictures: [...pictures], whenBusy });
     const { turnId, state: how } = taken;
     // A slash command may be over by now, and leaves no message.
     const isOver = how === "running" && endsOf(state.transcript).some(({ id }) => id === turnId);
@@ -126,7 +125,7 @@ export async function send(whenBusy = state.whenBusy): Promise<void> {
     const sent = state.sent.filter((each) => each.key !== sending.key);
     change({ ...state, sent, problem: wordsOf(error), draft: isHere ? joined(draft, state.draft) : state.draft });
     if (!isHere) {
-      post({ type: "draft", sessionId, text: draft.text, pictures: draft.pictures });
+      post({ type: "draft", sessionId, text, pictures });
     }
   }
 }

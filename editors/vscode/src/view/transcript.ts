@@ -1,35 +1,13 @@
 /**
- * What is shown of a session, as a value: a snapshot (`session/load`) and each `turn/events` after it give the next one.
+ * What is shown of a session, as a value: a snapshot (`session/load`) gives the first, and each change another one.
  *
- * Nothing here draws. An item that an event does not touch stays the same object, so that a page can tell by identity
- * what it has to draw again.
+ * An item that a change does not touch stays the same object, so that a page can tell by identity what it has to draw
+ * again.
  */
-import type {
-  Draft,
-  Event,
-  Item as StoredItem,
-  Message,
-  Patch,
-  Permission,
-  Session,
-  SessionLoadResult,
-  ToolStarted,
-  TurnEventsParams,
-  TurnFinished,
-} from "../protocol";
-import type { End, Item, Note, Prose, Tool } from "./item";
-import { changed, placed, put, without } from "./list";
-import { grown, messageOf, page, prose, thoughtOver } from "./said";
-import { settledBy } from "./words";
-
-/** A prompt that waits for a turn of its own. */
-export interface Queued {
-  turnId: string;
-  message: Message;
-}
-
-/** Older servers do not tell what waits. */
-export type Snapshot = SessionLoadResult & { queued?: readonly Queued[] };
+import type { Draft, Item as StoredItem, Permission, QueuedPrompt, Session, SessionLoadResult } from "../protocol";
+import type { End, Item, Prose } from "./item";
+import { changed, placed, put } from "./list";
+import { page } from "./said";
 
 export interface Transcript {
   session: Session;
@@ -48,20 +26,17 @@ export interface Transcript {
   /** Open questions, the oldest first. */
   questions: readonly Permission[];
   /** Prompts that waited when the session was loaded. */
-  queued: readonly Queued[];
+  queued: readonly QueuedPrompt[];
   /** Prompts that were never started. */
   drafts: readonly Draft[];
 }
-
-/** What a running tool printed is shown from its end; its end brings the whole. */
-const MOST_OUTPUT = 65_536;
 
 /**
  * What a snapshot shows.
  *
  * @param ends of turns of this session that were seen here: they have what a snapshot does not know
  */
-export function loaded(snapshot: Snapshot, ends: readonly End[] = []): Transcript {
+export function loaded(snapshot: SessionLoadResult, ends: readonly End[] = []): Transcript {
   const seen = new Map(ends.map((end) => [end.id, end]));
   const stored = page(snapshot.items, snapshot.turnId);
   const isStored = ({ id }: Prose) => stored.some((item) => item.id === id);
@@ -89,7 +64,7 @@ export function loaded(snapshot: Snapshot, ends: readonly End[] = []): Transcrip
     items,
     hasChanges: snapshot.turnId !== undefined,
     questions: snapshot.openPermissions,
-    queued: snapshot.queued ?? [],
+    queued: snapshot.queued,
     drafts: snapshot.drafts,
     ...(snapshot.cursor !== undefined && { cursor: snapshot.cursor }),
     ...(snapshot.turnId !== undefined && { turnId: snapshot.turnId }),
@@ -128,6 +103,19 @@ export function withUndone(transcript: Transcript, turnIds: readonly string[]): 
   return items.some((item, at) => item !== transcript.items[at]) ? { ...transcript, items } : transcript;
 }
 
+/** With these hunks, and no others, not in their files any more. */
+export function withAbsent(transcript: Transcript, hunkIds: readonly string[]): Transcript {
+  const items = transcript.items.map((item) => {
+    if (item.kind !== "change") {
+      return item;
+    }
+    const own = item.patch.edits.flatMap((edit) => edit.hunks.map(({ id }) => id));
+    const absent = own.filter((id) => hunkIds.includes(id));
+    return absent.join() === (item.absent ?? []).join() ? item : { ...item, absent };
+  });
+  return { ...transcript, items };
+}
+
 /** With the page before what is there. */
 export function withOlder(transcript: Transcript, older: StoredItem[], cursor: string | undefined): Transcript {
   const { cursor: _, ...rest } = transcript;
@@ -147,171 +135,7 @@ export function withOlder(transcript: Transcript, older: StoredItem[], cursor: s
   return { ...rest, items, ...(cursor !== undefined && { cursor }) };
 }
 
-/** With what one notification tells; the same object where it tells nothing new. */
-export function told(transcript: Transcript, params: TurnEventsParams): Transcript {
-  if (params.sessionId !== transcript.session.id || params.seq <= transcript.seq || transcript.isStale) {
-    return transcript;
-  }
-  if (params.seq > transcript.seq + 1) {
-    return { ...transcript, isStale: true };
-  }
-  return params.events.reduce(after, { ...transcript, seq: params.seq });
-}
-
-function after(transcript: Transcript, event: Event): Transcript {
-  const { items } = transcript;
-  switch (event.type) {
-    case "turn.started": {
-      const { costUsd: _, ...rest } = transcript;
-      return {
-        ...rest,
-        turnId: event.turnId,
-        hasChanges: false,
-        queued: notOf(transcript.queued, event.turnId),
-        drafts: without(transcript.drafts, event.turnId),
-      };
-    }
-    case "message.delta":
-      return {
-        ...transcript,
-        items: grown(thoughtOver(items, event.messageId), "answer", event.messageId, event.text),
-      };
-    case "thought.delta":
-      return { ...transcript, items: grown(items, "thought", event.messageId, event.text) };
-    case "thought.finished":
-      return { ...transcript, items: prose(items, "thought", event.messageId, event.text) };
-    case "message.finished":
-      return { ...transcript, items: messageOf(items, event.message) };
-    case "tool.started":
-      return {
-        ...transcript,
-        items: put(items, { ...toolOf(event), status: "running", output: "" }),
-      };
-    case "tool.output":
-      return {
-        ...transcript,
-        items: changed(items, "tool", event.toolCallId, (tool) => ({
-          ...tool,
-          output: (tool.output + event.text).slice(-MOST_OUTPUT),
-        })),
-      };
-    case "tool.finished":
-      return {
-        ...transcript,
-        hasChanges: transcript.hasChanges || (event.status !== "denied" && isCommand(items, event.toolCallId)),
-        items: changed(items, "tool", event.toolCallId, (tool) => ({
-          ...tool,
-          status: event.status,
-          output: event.output,
-          durationMs: event.durationMs,
-        })),
-      };
-    case "permission.requested":
-      return { ...transcript, questions: [...without(transcript.questions, event.permission.id), event.permission] };
-    case "permission.resolved":
-      return settled(transcript, event.permissionId, settledBy(event.decision, event.by));
-    case "patch.proposed":
-      return { ...transcript, items: proposed(items, event.patch) };
-    case "patch.applied":
-      return { ...transcript, hasChanges: true, items: applied(items, event.patch) };
-    case "patch.resolved": {
-      const decided = Object.fromEntries([
-        ...event.kept.map((id) => [id, true]),
-        ...event.rejected.map(({ hunkId }) => [hunkId, false]),
-      ]) as Record<string, boolean>;
-      return {
-        ...transcript,
-        items: changed(items, "change", event.patchId, (change) => ({
-          ...change,
-          decided: { ...change.decided, ...decided },
-        })),
-      };
-    }
-    case "usage":
-      return event.costUsd === undefined ? transcript : { ...transcript, costUsd: event.costUsd };
-    case "notice":
-      return {
-        ...transcript,
-        items: put(items, { kind: "note", id: fresh(transcript), level: event.level, text: event.text }),
-      };
-    case "turn.finished":
-      return ended(transcript, event);
-    default:
-      return transcript;
-  }
-}
-
-function ended(transcript: Transcript, event: TurnFinished): Transcript {
-  const { turnId, costUsd, ...rest } = transcript;
-  if (turnId !== event.turnId) {
-    return { ...transcript, queued: notOf(transcript.queued, event.turnId) };
-  }
-  const items = thoughtOver(transcript.items);
-  const end: End = {
-    kind: "end",
-    id: event.turnId,
-    stopReason: event.stopReason,
-    hasChanges: transcript.hasChanges,
-    ...(event.error && { error: event.error.message }),
-    ...(costUsd !== undefined && { costUsd }),
-  };
-  return { ...rest, items: put(items, end), hasChanges: false };
-}
-
-function isCommand(items: readonly Item[], toolCallId: string): boolean {
-  return items.some((item) => item.kind === "tool" && item.id === toolCallId && item.effect === "execute");
-}
-
 /** Without the prompt of a turn, which waits no longer. */
-export function notOf(queued: readonly Queued[], turnId: string): readonly Queued[] {
+export function notOf(queued: readonly QueuedPrompt[], turnId: string): readonly QueuedPrompt[] {
   return queued.filter((each) => each.turnId !== turnId);
-}
-
-function settled(transcript: Transcript, permissionId: string, answer: string): Transcript {
-  const question = transcript.questions.find((each) => each.id === permissionId);
-  const questions = without(transcript.questions, permissionId);
-  if (!question) {
-    return transcript;
-  }
-  if (transcript.items.some((item) => item.kind === "tool" && item.id === question.toolCallId)) {
-    const items = changed(transcript.items, "tool", question.toolCallId ?? "", (tool) => ({ ...tool, answer }));
-    return { ...transcript, questions, items };
-  }
-  const note: Note = { kind: "note", id: permissionId, level: "note", text: `${question.title}: ${answer}` };
-  return { ...transcript, questions, items: put(transcript.items, note) };
-}
-
-function toolOf(event: ToolStarted): Pick<Tool, "kind" | "id" | "name" | "title" | "effect" | "input"> {
-  return {
-    kind: "tool",
-    id: event.toolCallId,
-    name: event.name,
-    title: event.title,
-    effect: event.kind,
-    input: event.input,
-  };
-}
-
-function proposed(items: readonly Item[], patch: Patch): readonly Item[] {
-  return placed(items, { kind: "change", id: patch.id, patch, isProposed: true, decided: {} }, patch.toolCallId);
-}
-
-/** What was reviewed before it was made is decided on; the rest can be kept or rejected from now on. */
-function applied(items: readonly Item[], patch: Patch): readonly Item[] {
-  const before = items.find((item) => item.kind === "change" && item.id === patch.id);
-  if (before?.kind !== "change") {
-    return placed(items, { kind: "change", id: patch.id, patch, isProposed: false, decided: {} }, patch.toolCallId);
-  }
-  const hunks = patch.edits.flatMap((edit) => edit.hunks);
-  const kept = Object.fromEntries(hunks.map((hunk) => [hunk.id, true]));
-  return changed(items, "change", patch.id, (change) => ({
-    ...change,
-    isProposed: false,
-    decided: { ...kept, ...change.decided },
-  }));
-}
-
-/** An id for what has none: no two items are made by one event at one length. */
-function fresh(transcript: Transcript): string {
-  return `${transcript.seq}.${transcript.items.length}`;
 }

@@ -91,7 +91,3 @@ export function lineCounts(edit: Edit): { added: number; removed: number } {
     { added: 0, removed: 0 },
   );
 }
-
-export function titleOf(session: { title: string }): string {
-  return session.title || "New session";
-}
