@@ -144,5 +144,6 @@ class ToolSpec(Struct, frozen=True):
 
 def user_message(text: str, images: Sequence[Image] = (), added: Sequence[Text] = ()) -> Message:
     """The message for a prompt: pictures first, as vendors advise, then what is asked of them, and what an editor has
-    ``added`` to that."""
-    return Message("user", (*images, Text(text), *added))
+    ``added`` to that. With pictures there may be no words, and then there is no part for them: vendors refuse it."""
+    said = () if images and not text.strip() else (Text(text),)
+    return Message("user", (*images, *said, *added))

@@ -107,11 +107,15 @@ def marvin(tmp_path: Path) -> Iterator[Marvin]:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A small git repository, all committed, whose one test fails until ``total`` in ``shop/basket.py`` adds.
+    """A shop in a folder of its own."""
+    return shop(tmp_path / "repository")
+
+
+def shop(root: Path) -> Path:
+    """``root`` as a small git repository, all committed, whose test fails until ``total`` in ``shop/basket.py`` adds.
 
     ``python -m unittest`` in it runs the test.
     """
-    root = tmp_path / "repository"
     files = {
         ".gitignore": "__pycache__/\n",
         "README.md": "# shop\n\nAdds up what is in a basket.\n",

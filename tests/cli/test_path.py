@@ -8,7 +8,7 @@ import pytest
 from marvin_cli.commands import path
 
 from marvin_server import settings
-from marvin_server.errors import UsageError
+from marvin_server.errors import MarvinError
 
 EDITORS = Path(__file__).parents[2] / "editors"
 
@@ -32,6 +32,17 @@ def test_json_names_the_editor_and_the_path(capfdbinary: pytest.CaptureFixture[b
     assert json.loads(capfdbinary.readouterr().out) == {"editor": "nvim", "path": str(EDITORS / "nvim")}
 
 
-def test_an_editor_that_this_installation_has_no_part_for_is_refused() -> None:
-    with pytest.raises(UsageError, match="has no part for vi"):
-        path.editor_folder("vi")
+@pytest.mark.parametrize("package", ["site-packages/marvin_cli", "checkout/cli/marvin_cli"])
+def test_the_packed_extension_is_printed_where_it_is_there(package: str, tmp_path: Path) -> None:
+    installed = tmp_path / package
+    editors = tmp_path / "checkout" / "editors" if "checkout" in package else installed / "editors"
+    (editors / "vscode").mkdir(parents=True)
+    with pytest.raises(MarvinError, match="make vsix"):
+        path.editor_part("vscode", installed)
+    (editors / "vscode" / "marvin.vsix").touch()
+    assert path.editor_part("vscode", installed) == editors / "vscode" / "marvin.vsix"
+
+
+def test_a_part_that_this_installation_lacks_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(MarvinError, match="no part for nvim"):
+        path.editor_part("nvim", tmp_path / "cli" / "marvin_cli")

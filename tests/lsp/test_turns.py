@@ -128,7 +128,6 @@ async def test_a_client_turn_id_of_a_server_that_was_killed_starts_no_second_tur
         {"input": "go"},
         {"input": [{"type": "video", "text": "go"}]},
         {"input": [{"type": "text"}]},
-        {"input": [{"type": "image", "mimeType": "image/png", "data": "AAAA"}]},
         {"input": [{"type": "text", "text": "x"}, {"type": "image", "mimeType": "image/png", "data": "?"}]},
         {"input": [{"type": "text", "text": "x"}, {"type": "image", "mimeType": "text/html", "data": "AAAA"}]},
         {"input": [{"type": "text", "text": "x"}], "whenBusy": "shout"},
@@ -152,6 +151,22 @@ async def test_texts_and_pictures_reach_the_model(
     sent = model_server.requests[0].json["messages"][-1]["content"]
     assert [part["type"] for part in sent] == ["image_url", "text"]
     assert sent[1]["text"] == "One\n\n\ufffd two"
+
+
+async def test_pictures_without_a_word_are_a_prompt(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await editor.session(workspace)
+    pictures = [{"type": "image", "mimeType": "image/png", "data": data} for data in ("AAAA", "BBBB")]
+    for nth, picture in enumerate(pictures, 1):
+        said = [picture, {"type": "text", "text": ""}]
+        await editor.request("marvin/turn/start", {"sessionId": session_id, "input": said})
+        await editor.event("turn.finished", session_id, nth=nth)
+    urls = [f"data:image/png;base64,{picture['data']}" for picture in pictures]
+    prompts = [message for message in model_server.requests[-1].json["messages"] if message["role"] == "user"]
+    assert prompts == [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]} for url in urls]
+    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    assert [item["message"]["parts"] for item in loaded["items"][::2]] == [[picture] for picture in pictures]
 
 
 async def test_while_a_turn_runs_another_is_refused_queued_or_steered(

@@ -1,35 +1,36 @@
-"""Print the folder with Marvin's own part for an editor."""
+"""Print where Marvin's own part for an editor is: a folder, or for VS Code what `code --install-extension` takes."""
 
 import argparse
 from pathlib import Path
 
 from marvin_cli.commands import show, show_json
-from marvin_server.errors import UsageError
+from marvin_server.errors import MarvinError
 from marvin_server.settings import Settings
 
-EDITORS = ("nvim", "emacs", "vscode")
+_PARTS = {"nvim": "nvim", "emacs": "emacs", "vscode": "vscode/marvin.vsix"}
+_LACKING = {"vscode": "the extension is not packed: run `make vsix` in a checkout (it takes npm), and install that"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("editor", choices=EDITORS, help="which editor")
+    parser.add_argument("editor", choices=tuple(_PARTS), help="which editor")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    folder = editor_folder(arguments.editor)
+    part = editor_part(arguments.editor, Path(__file__).resolve().parents[1])
     if arguments.json:
-        show_json({"editor": arguments.editor, "path": str(folder)})
+        show_json({"editor": arguments.editor, "path": str(part)})
     else:
-        show(str(folder))
+        show(str(part))
     return 0
 
 
-def editor_folder(editor: str) -> Path:
-    """Where the part for ``editor`` is: in the installed package, or in the checkout that it is run from.
+def editor_part(editor: str, package: Path) -> Path:
+    """Where the part for ``editor`` is: in the installed ``package``, or in the checkout that it is run from.
 
-    Raises ``UsageError`` where this installation has none.
+    Raises ``MarvinError``, with what to do, where this installation has none.
     """
-    package = Path(__file__).resolve().parents[1]
     for editors in (package / "editors", package.parents[1] / "editors"):
-        if (editors / editor).is_dir():
-            return editors / editor
-    raise UsageError(f"this installation has no part for {editor}; docs/any-editor.md says what works without one")
+        part = editors / _PARTS[editor]
+        if part.exists():
+            return part
+    raise MarvinError(_LACKING.get(editor, f"this installation has no part for {editor}: install Marvin again"))

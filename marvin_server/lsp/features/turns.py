@@ -1,6 +1,7 @@
 """``marvin/turn/…``: start a turn and cancel one."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -33,16 +34,17 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
 
     asked = read(params, TurnStartParams)
     prompt = "\n\n".join(part.text for part in asked.input if isinstance(part, TextInput))
-    if not prompt.strip():
-        raise Refusal(Code.INVALID_PARAMS, "the input has no text: say what to do")
+    shown = [part for part in asked.input if isinstance(part, ImageInput)]
+    if not prompt.strip() and not shown:
+        raise Refusal(Code.INVALID_PARAMS, "the input has no text and no picture: say what to do")
     live = server.sessions.get(asked.session_id)
     key, cancels = asked.client_turn_id, live.cancels
-    message_id = new_id() if key is None else _message_id(live, key, prompt)
+    message_id = new_id() if key is None else _message_id(live, key, prompt, shown)
     if known := _known(server, live, key, message_id):
         return known
     typed = commands.read(prompt)
     added, pictures = await context.added(() if typed else asked.context, sources.of(server, live))
-    images = await context.pictures(part for part in asked.input if isinstance(part, ImageInput))
+    images = await context.pictures(shown)
     said = await own_commands.prompt(server, live, prompt) if typed is None else prompt
     message = replace(user_message(said, (*images, *pictures), added), id=message_id)
     async with live.lock:
@@ -79,10 +81,10 @@ def _known(server: "Server", live: "LiveSession", key: str | None, message_id: s
     return TurnStartResult(turn_id, "running" if is_running else "finished")
 
 
-def _message_id(live: "LiveSession", key: str, prompt: str) -> str:
+def _message_id(live: "LiveSession", key: str, prompt: str, pictures: Iterable[ImageInput]) -> str:
     """The same for the same prompt with the same ``clientTurnId``, so that the store has it once. Another prompt is
     another one, in case that a client begins to count anew."""
-    said = "\0".join((live.id, key, prompt)).encode("utf-8", "surrogatepass")
+    said = "\0".join((live.id, key, prompt, *(picture.data for picture in pictures))).encode("utf-8", "surrogatepass")
     return hashlib.sha256(said).hexdigest()[: len(live.id)]
 
 
