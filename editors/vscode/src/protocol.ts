@@ -9,6 +9,14 @@ export interface BufferContext {
   version: number;
 }
 /**
+ * The most that may be spent in a session, a day or a month, and what was: USD, as far as prices are known.
+ */
+export interface Cap {
+  span: "day" | "month" | "session";
+  capUsd: number;
+  spentUsd: number;
+}
+/**
  * One of the values that an option takes.
  */
 export interface Choice {
@@ -65,112 +73,19 @@ export interface SlashCommand {
   argumentHint?: string;
 }
 /**
- * The prompt as it is, and the `cursor` in it: from 0, in units of the negotiated encoding.
+ * Of the conversation, the model reads from now on `message`, a summary, in the place of `replaced` messages, and those from the one whose id is `keeps` on (None: only those that follow). All of it stays in the store, and this is on disk when a front-end sees it. `reason` is the context's budget, a vendor that refused the request as too long, the model's or the person's wish; of `undo`, `message` is the summary that was there before, None where there was none. `by` is the model that wrote the summary, None where none did, and `note` then says why. Tokens are estimates for all that is in view.
  */
-export interface CompleteParams {
-  text: string;
-  cursor: number;
-  sessionId?: string;
-}
-/**
- * The best first.
- */
-export interface CompleteResult {
-  items: Completion[];
-}
-/**
- * `insertText` takes the place of the word before the cursor, with its ``@``, ``/`` or ``#``.
- */
-export interface Completion {
-  label: string;
-  insertText: string;
-  kind: "command" | "file" | "folder" | "symbol";
-  detail?: string;
-}
-/**
- * Without a session, what holds for new ones.
- */
-export interface ConfigGetParams {
-  sessionId?: string;
-}
-/**
- * All options, in the order in which they are to be shown.
- */
-export interface ConfigResult {
-  options: Option[];
-}
-/**
- * `mode`, `model`, `thinking` and others; without `choices` it takes any value of its type.
- */
-export interface Option {
-  name: string;
-  title: string;
-  value: boolean | number | string;
-  choices: Choice[];
-}
-/**
- * Without a session, for new ones of this connection.
- */
-export interface ConfigSetParams {
-  name: string;
-  value: boolean | number | string;
-  sessionId?: string;
-}
-/**
- * LSP's own; `severity` is 1 (error) to 4 (hint).
- */
-export interface Diagnostic {
-  range: Range;
-  message: string;
-  severity?: number;
-  source?: string;
-  code?: number | string;
-}
-/**
- * From `start` up to `end`, without it.
- */
-export interface Range {
-  start: Position;
-  end: Position;
-}
-/**
- * A place between two characters: `line` from 0, `character` from 0 in units of the negotiated encoding.
- */
-export interface Position {
-  line: number;
-  character: number;
-}
-/**
- * What the editor's other servers say of a document; without `items`, that there is nothing.
- */
-export interface DiagnosticsContext {
-  type: "diagnostics";
-  uri: string;
-  items?: Diagnostic[];
-}
-/**
- * Open documents whose unsaved changes are all Marvin's.
- */
-export interface DocumentSaveParams {
-  uris: string[];
-}
-/**
- * Those that are on disk now.
- */
-export interface DocumentSaveResult {
-  saved: string[];
-}
-/**
- * It is done, and there is nothing to say about it.
- */
-export interface Done {}
-/**
- * A prompt that waited when its server ended, or when the turn that it was for was stopped. Nothing starts it by itself.
- */
-export interface Draft {
+export interface Compacted {
+  type: "compaction";
   id: string;
-  createdAt: string;
-  message: Message;
+  message?: Message;
+  replaced: number;
+  keeps?: string;
+  tokensBefore: number;
+  tokensAfter: number;
+  reason: "budget" | "model" | "overflow" | "person" | "undo";
+  by?: string;
+  note?: string;
 }
 /**
  * One unit of the transcript. A `tool` message answers every tool call of the assistant message before it. `vendor` is opaque: a provider puts what its endpoint wants back (signatures, reasoning ids) there and gets it unchanged with the next request.
@@ -236,6 +151,149 @@ export interface Usage {
   output: number;
   cacheRead: number;
   cacheWrite: number;
+}
+/**
+ * The prompt as it is, and the `cursor` in it: from 0, in units of the negotiated encoding.
+ */
+export interface CompleteParams {
+  text: string;
+  cursor: number;
+  sessionId?: string;
+}
+/**
+ * The best first.
+ */
+export interface CompleteResult {
+  items: Completion[];
+}
+/**
+ * `insertText` takes the place of the word before the cursor, with its ``@``, ``/`` or ``#``.
+ */
+export interface Completion {
+  label: string;
+  insertText: string;
+  kind: "command" | "file" | "folder" | "symbol";
+  detail?: string;
+}
+/**
+ * Without a session, what holds for new ones.
+ */
+export interface ConfigGetParams {
+  sessionId?: string;
+}
+/**
+ * All options, in the order in which they are to be shown.
+ */
+export interface ConfigResult {
+  options: Option[];
+}
+/**
+ * `mode`, `model`, `thinking` and others; without `choices` it takes any value of its type.
+ */
+export interface Option {
+  name: string;
+  title: string;
+  value: boolean | number | string;
+  choices: Choice[];
+}
+/**
+ * Without a session, for new ones of this connection.
+ */
+export interface ConfigSetParams {
+  name: string;
+  value: boolean | number | string;
+  sessionId?: string;
+}
+/**
+ * One part of the next request. `kind` is rules, person, instructions, skills, toolsets, earlier, map, pin, place, tools or conversation. Of one that was dropped `isSent` is false. The costs are in USD: of a request, and of one which finds the block in the vendor's cache.
+ */
+export interface ContextBlock {
+  name: string;
+  kind: string;
+  tokens: number;
+  canDrop: boolean;
+  isSent: boolean;
+  costUsd?: number;
+  cachedCostUsd?: number;
+}
+export interface ContextGetParams {
+  sessionId: string;
+}
+/**
+ * The blocks in the order in which they are sent, and their sums; `contextSize` is what the model reads, in tokens. `notes` are lines for the person on what is not in it.
+ */
+export interface ContextResult {
+  blocks: ContextBlock[];
+  tokens: number;
+  notes: string[];
+  contextSize?: number;
+  costUsd?: number;
+  cachedCostUsd?: number;
+}
+/**
+ * `pin` are paths of files that are kept in the prompt; `drop` names pins and blocks that are left out, `restore` blocks that were dropped.
+ */
+export interface ContextSetParams {
+  sessionId: string;
+  pin?: string[];
+  drop?: string[];
+  restore?: string[];
+}
+/**
+ * LSP's own; `severity` is 1 (error) to 4 (hint).
+ */
+export interface Diagnostic {
+  range: Range;
+  message: string;
+  severity?: number;
+  source?: string;
+  code?: number | string;
+}
+/**
+ * From `start` up to `end`, without it.
+ */
+export interface Range {
+  start: Position;
+  end: Position;
+}
+/**
+ * A place between two characters: `line` from 0, `character` from 0 in units of the negotiated encoding.
+ */
+export interface Position {
+  line: number;
+  character: number;
+}
+/**
+ * What the editor's other servers say of a document; without `items`, that there is nothing.
+ */
+export interface DiagnosticsContext {
+  type: "diagnostics";
+  uri: string;
+  items?: Diagnostic[];
+}
+/**
+ * Open documents whose unsaved changes are all Marvin's.
+ */
+export interface DocumentSaveParams {
+  uris: string[];
+}
+/**
+ * Those that are on disk now.
+ */
+export interface DocumentSaveResult {
+  saved: string[];
+}
+/**
+ * It is done, and there is nothing to say about it.
+ */
+export interface Done {}
+/**
+ * A prompt that waited when its server ended, or when the turn that it was for was stopped. Nothing starts it by itself.
+ */
+export interface Draft {
+  id: string;
+  createdAt: string;
+  message: Message;
 }
 /**
  * What becomes of one file. `path` is relative to the workspace root; with `uri` it is the place before. `newPath` and `newUri` are where the file goes, `executable` whether it gets or loses that permission; None keeps either. A file that is added or deleted has one hunk, unless it is empty.
@@ -392,6 +450,17 @@ export interface Model {
   tools?: boolean;
   images?: boolean;
   thinking?: boolean;
+}
+/**
+ * What one model of one provider has used.
+ */
+export interface ModelSpent {
+  requests: number;
+  tokens: Usage;
+  costUsd?: number;
+  savedUsd?: number;
+  provider: string;
+  model: string;
 }
 /**
  * `refresh` asks the providers for their models now; else what is known is told.
@@ -611,6 +680,22 @@ export interface Session {
 export interface SessionChangedParams {
   session: Session;
 }
+/**
+ * Have a summary stand for the older part of what was said. With `preview` nothing changes, and the same without it carries out what that has shown. `focus` is what the summary has to keep in view.
+ */
+export interface SessionCompactParams {
+  sessionId: string;
+  preview?: boolean;
+  focus?: string;
+}
+/**
+ * `topics` are the prompts that go out of view, a short line each; `diff` is unified: what goes, each message cut short, and the summary that comes in its place.
+ */
+export interface SessionCompactResult {
+  compaction: Compacted;
+  topics: string[];
+  diff: string;
+}
 export interface SessionDeleteParams {
   sessionId: string;
 }
@@ -703,6 +788,15 @@ export interface SessionUpdateParams {
   sessionId: string;
   title?: string;
   archived?: boolean;
+}
+/**
+ * What model requests have used. `costUsd` is None while a price is unknown, and `savedUsd`, what cached tokens saved, where nothing was.
+ */
+export interface Spent {
+  requests: number;
+  tokens: Usage;
+  costUsd?: number;
+  savedUsd?: number;
 }
 /**
  * One line for the status bar, which says what to do where something has to be done.
@@ -829,6 +923,7 @@ export interface TurnEventsParams {
     | PatchResolved
     | UsageChanged
     | Notice
+    | Compacted
     | TurnFinished
   )[];
 }
@@ -881,13 +976,18 @@ export interface UsageGetParams {
   sessionId: string;
 }
 /**
- * All that a session has used. `contextUsed` and `contextSize` are tokens: what the next request will hold at least, and what the model can read; `costUsd` is None while a price is unknown.
+ * All that a session has used, by model too. `contextUsed` and `contextSize` are tokens: what the next request will hold at least, and what the model can read; `costUsd` is None while a price is unknown. `lifetime` is what all sessions of the profile have used, those that were deleted too.
  */
 export interface UsageGetResult {
   tokens: Usage;
   contextUsed: number;
   contextSize?: number;
   costUsd?: number;
+  requests?: number;
+  savedUsd?: number;
+  models?: ModelSpent[];
+  lifetime?: Spent;
+  caps?: Cap[];
 }
 
 /** What the client asks the server. */
@@ -898,6 +998,7 @@ export interface ToServer {
   "marvin/session/fork": { params: SessionForkParams; result: SessionResult };
   "marvin/session/update": { params: SessionUpdateParams; result: SessionResult };
   "marvin/session/delete": { params: SessionDeleteParams; result: Done };
+  "marvin/session/compact": { params: SessionCompactParams; result: SessionCompactResult };
   "marvin/turn/start": { params: TurnStartParams; result: TurnStartResult };
   "marvin/turn/cancel": { params: TurnCancelParams; result: Done };
   "marvin/turn/undo": { params: TakeBackParams; result: TakeBackResult };
@@ -906,6 +1007,8 @@ export interface ToServer {
   "marvin/patch/resolve": { params: PatchResolveParams; result: PatchResolveResult };
   "marvin/config/get": { params: ConfigGetParams; result: ConfigResult };
   "marvin/config/set": { params: ConfigSetParams; result: ConfigResult };
+  "marvin/context/get": { params: ContextGetParams; result: ContextResult };
+  "marvin/context/set": { params: ContextSetParams; result: ContextResult };
   "marvin/models/list": { params: ModelsListParams; result: ModelsListResult };
   "marvin/command/list": { params: CommandListParams; result: CommandListResult };
   "marvin/complete": { params: CompleteParams; result: CompleteResult };
