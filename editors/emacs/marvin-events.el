@@ -66,6 +66,7 @@ After a gap load it."
            (marvin-session--begun session turn message)
            (setf (marvin-session-steering session)
                  (remove (marvin-session-text message) (marvin-session-steering session))))))
+      ("compaction" (setf (marvin-session-last-item session) (plist-get event :id)))
       ("tool.finished" (marvin-document-refresh (marvin-session-server session)))
       ("permission.requested"
        (setf (marvin-session-permissions session)

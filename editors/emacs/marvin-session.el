@@ -155,8 +155,8 @@ ON-RESULT and ON-ERROR are as in `marvin-request'."
                       #'ignore))
 
 (defun marvin-session--last-id (items)
-  "The id of the last message among ITEMS, a vector."
-  (plist-get (seq-find (lambda (item) (equal (plist-get item :kind) "message")) (reverse items)) :id))
+  "The id of the last message or compaction among ITEMS, a vector."
+  (plist-get (seq-find (lambda (item) (member (plist-get item :kind) '("message" "compaction"))) (reverse items)) :id))
 
 (defun marvin-session--reload-all (server)
   "Load the sessions of SERVER, which is ready again."

@@ -53,7 +53,8 @@
      (let* ((output (or (plist-get item :output) ""))
             (block (marvin-call-started item (or (plist-get item :title) (marvin-call-title (plist-get item :input))))))
        (unless (equal (plist-get item :status) "running")
-         (marvin-call-finished block item output))))))
+         (marvin-call-finished block item output))))
+    ("compaction" (marvin-show--compaction (plist-get item :compaction)))))
 
 (defun marvin-show-event (session turn event)
   "Show EVENT of TURN of SESSION."
@@ -76,6 +77,7 @@
       ("patch.applied" (marvin-show--patch session (plist-get event :patch) "Changed"))
       ("patch.resolved" (marvin-show--resolved event))
       ("notice" (marvin-show--notice turn event))
+      ("compaction" (marvin-show--compaction event))
       ("turn.finished" (marvin-show--finished session turn event)))))
 
 ;;; Messages and thoughts
@@ -208,6 +210,31 @@
       (marvin-transcript-add key (propertize (capitalize level) 'font-lock-face
                                              (pcase level ("error" 'error) ("warning" 'warning) (_ 'marvin-fold)))
                              (plist-get notice :text)))))
+
+(defun marvin-show--compaction (compaction)
+  "Show COMPACTION: what the model reads in the place of what is above, folded."
+  (let* ((message (plist-get compaction :message)) (note (plist-get compaction :note))
+         (key (list 'compaction (plist-get compaction :id)))
+         (heading (format "%s (%s → %s tokens)"
+                          (if (equal (plist-get compaction :reason) "undo")
+                              "Summary taken back"
+                            (concat (marvin-call-count (plist-get compaction :replaced) "earlier message") " summarised"))
+                          (marvin-show--grouped (plist-get compaction :tokensBefore))
+                          (marvin-show--grouped (plist-get compaction :tokensAfter)))))
+    (if message
+        (marvin-transcript-add
+         key heading
+         (concat (and note (format "No model wrote it: %s\n\n" note))
+                 (mapconcat (lambda (part) (or (plist-get part :text) "")) (plist-get message :parts) ""))
+         t '(marvin-markdown t))
+      (marvin-transcript-add key "" heading nil '(font-lock-face marvin-fold)))))
+
+(defun marvin-show--grouped (number)
+  "NUMBER with a comma between the thousands."
+  (let ((text (number-to-string number)))
+    (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\)" text)
+      (setq text (replace-match "\\1,\\2" t nil text)))
+    text))
 
 (defun marvin-show--finished (session turn event)
   "Say how TURN of SESSION has ended, as EVENT has it, unless it was just done."

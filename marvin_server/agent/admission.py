@@ -85,13 +85,20 @@ class Admission:
         """Keep to the room in the model's context."""
         budget, window = self._budget, self._budget.window
         room = min(max(window.warn - budget.used, window.least), window.reject - budget.used)
-        estimated = tokens.estimate(output.text)
-        needed = budget.corrected(estimated)
+        count = len(output.images)
+        needed = budget.corrected(tokens.estimate(output.text))
+        if count and needed + budget.corrected(tokens.of_image() * count) > room:
+            note = f"[left out for want of room in the context: {'a picture' if count == 1 else f'{count} pictures'}]"
+            output = replace(output, text=f"{output.text}\n{note}".lstrip(), images=())
+            needed = budget.corrected(tokens.estimate(output.text))
         if needed <= room or not output.text:
             return output
         if room <= 0:
             return ToolOutput(_no_room(lines, output.text, budget), "error")
-        length = len(output.text) * room // needed
+        length = len(output.text)
+        while needed > room:
+            length = length * room // needed
+            needed = budget.corrected(tokens.estimate(output.text[:length]))
         if lines is not None:
             return replace(output, text=_cut_file(output.text, length, lines))
         omitted = len(output.text) - length
@@ -118,10 +125,13 @@ def _no_room(lines: _Lines | None, text: str, budget: Budget) -> str:
 
 def _cut_file(text: str, length: int, lines: _Lines) -> str:
     """The whole lines among the first ``length`` characters, and how to read on."""
-    end = text.rfind("\n", 0, length) + 1 or length
+    heading = match.end() if (match := _RANGE.match(text)) else 0
+    end = text.rfind("\n", heading, length) + 1
+    if not end:
+        where = f"within line {lines.first:,} of {lines.total}, for want of room in the context"
+        return f"{text[:length]}\n[Cut here, {where}. code_grep finds what else is in it.]"
     shown = text[:end]
-    heading = 1 if _RANGE.match(text) else 0
-    following = lines.first + max(shown.count("\n") - heading, 0)
+    following = lines.first + text.count("\n", heading, end)
     return (
         f"{shown}[Cut here, before line {following:,} of {lines.total}, for want of room in the context. Read on in "
         f"small ranges: {lines.call(following)}]"

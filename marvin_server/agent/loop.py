@@ -148,7 +148,7 @@ class Agent:
                     calls = event.message.tool_calls
                 yield event
         if not calls:
-            self._stop = "completed"
+            self._stop = self._stop or "completed"
             return
         if why := self._limits.spent():
             yield MessageFinished(unanswered(calls, "Not run: the cost limit is reached."))
@@ -171,7 +171,7 @@ class Agent:
                     yield event
                 elif answer := tuple(part for part in event.message.parts if not isinstance(part, ToolCall)):
                     yield MessageFinished(replace(event.message, parts=answer, finish="stop"))
-        self._stop = "round_limit"
+        self._stop = self._stop or "round_limit"
 
     def _request(self, messages: Sequence[Message], system: Prompt, tools: Sequence[ToolSpec]) -> ModelRequest:
         schema, effort = self._inputs.schema, self._inputs.effort
@@ -181,10 +181,15 @@ class Agent:
         """One model request and what it cost, asked again as often as the recovery says.
 
         Text that was shown before a failure stays, as an interrupted message; the next try does not get to see it. A
-        history that is too long is made smaller first, and when a vendor says so, whose models read no more.
+        history that is too long is made smaller first, and when a vendor says so, whose models read no more. Once a cap
+        is reached, by a summary too, nothing is asked.
         """
         too_long: ContextOverflow | None = None
         while True:
+            if spent := self._limits.spent():
+                yield Notice("warning", spent)
+                self._stop = "budget"
+                return
             provider = self._recovery.provider
             abilities = await self._inputs.abilities(provider)
             if request.tools and abilities.tools is False and (notice := self._without_tools(provider.model)):

@@ -168,6 +168,8 @@ def _listed(lines: Mapping[str, str]) -> str:
 def _marked(file: Written, tag: str) -> str:
     """The file between markers that its own text cannot hold, since they bear a digest of it."""
     from hashlib import sha256
+    from json import dumps
 
     code = sha256(file.text.encode("utf-8", "replace")).hexdigest()[:16]
-    return f'<{tag} path="{file.path}" code="{code}">\n{file.text.rstrip()}\n</{tag} code="{code}">'
+    path = dumps(file.path, ensure_ascii=False)
+    return f'<{tag} path={path} code="{code}">\n{file.text.rstrip()}\n</{tag} code="{code}">'

@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from marvin_server.events import Compacted
 from marvin_server.messages import Message
 from marvin_server.protocol.base import FromServer
 
@@ -34,4 +35,11 @@ class ToolCallItem(Item, frozen=True, kw_only=True, tag="toolCall"):
     output: str | None = None
 
 
-AnyItem = MessageItem | ToolCallItem
+class CompactionItem(Item, frozen=True, kw_only=True, tag="compaction"):
+    """What the model reads in the place of earlier messages from here on, or that a summary was taken back, as the
+    event told it."""
+
+    compaction: Compacted
+
+
+AnyItem = MessageItem | ToolCallItem | CompactionItem

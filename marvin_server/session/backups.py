@@ -22,6 +22,7 @@ _LOGS, _MEMORIES = ".marvin/logs", ".marvin/memories"
 INDEX = f"{_MEMORIES}/INDEX.md"
 _HEADING = "# What was said before, and where it is kept\n\n"
 _MOST_SECTIONS = 50
+_OURS = re.compile(rf"## \d{{8}}T\d{{6}}Z: {re.escape(_LOGS)}/")
 
 
 class Backups:
@@ -44,12 +45,15 @@ class Backups:
         lines = self._redact("".join(f"{transcript.encode(message)}\n" for message in gone))
         section = self._redact(memory_index.section(path, at, gone))
         if await self._write(path, lambda _: lines):
-            await self._write(INDEX, lambda old: _HEADING + "".join([*_sections(old)[1 - _MOST_SECTIONS :], section]))
+            await self._write(INDEX, lambda old: _extended(old, section))
 
     async def dump(self, name: str, text: str) -> str | None:
-        """Keep ``text``, which the file ``name`` has, and give the path; None where that cannot be."""
+        """Keep ``text``, which the file ``name`` has, and give the path; None where that cannot be, and for a file that
+        may be read only after a question: its text may not lie where it needs none."""
         path = f"{_MEMORIES}/dump-{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:80]}.txt"
-        return path if self._allowed() and await self._write(path, lambda _: self._redact(text)) else None
+        if not self._allowed() or self._workspace.root.protection(name, writing=False):
+            return None
+        return path if await self._write(path, lambda _: self._redact(text)) else None
 
     async def _write(self, path: str, text: Callable[[str], str]) -> bool:
         """Make the file of what it holds now, and keep ``.marvin/`` out of the person's commits."""
@@ -68,5 +72,11 @@ class Backups:
         return True
 
 
-def _sections(index: str) -> list[str]:
-    return re.findall(r"^## .*?(?=^## |\Z)", index, re.DOTALL | re.MULTILINE)
+def _extended(index: str, section: str) -> str:
+    """``index`` with one more section; the oldest of those that name a backup goes where there are too many."""
+    before = f"{index.rstrip()}\n\n" if index.strip() else _HEADING
+    heading, *sections = re.split(r"^(?=## )", before, flags=re.MULTILINE)
+    sections.append(section)
+    ours = [number for number, one in enumerate(sections) if _OURS.match(one)]
+    gone = set(ours[:-_MOST_SECTIONS])
+    return "".join([heading, *(one for number, one in enumerate(sections) if number not in gone)])

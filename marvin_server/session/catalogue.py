@@ -1,23 +1,25 @@
 """What a front-end reads of stored sessions, page by page, and what it changes of them as a whole."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
 from msgspec import Struct, structs
 
 from marvin_server.errors import NoSession, StoreError
+from marvin_server.events import Compacted
 from marvin_server.messages import Message, new_id
 from marvin_server.session import transcript
 from marvin_server.session.database import Database
 from marvin_server.session.transcript import storable
 
 _TITLE_LENGTH = 80
-# The messages from a session's head, whose depth is 0, back to the first one.
+# The entries from a session's head, whose depth is 0, back to the first one.
 _WAY_TO_HEAD = """WITH RECURSIVE path (id, parent_id, depth) AS (
         SELECT entries.id, entries.parent_id, 0 FROM entries JOIN sessions ON entries.id = head WHERE sessions.id = ?
         UNION ALL
         SELECT entries.id, entries.parent_id, depth + 1 FROM entries JOIN path ON entries.id = path.parent_id)
-    SELECT depth, id, body FROM path JOIN entries USING (id) WHERE kind = 'message'"""
+    SELECT depth, id, body FROM path JOIN entries USING (id) WHERE"""
 # Gives each entry of a session that other sessions share to the oldest of these.
 _HAND_OVER = """WITH RECURSIVE shared (id, parent_id, heir) AS (
         SELECT own.id, own.parent_id, next.session_id
@@ -31,14 +33,24 @@ _HAND_OVER = """WITH RECURSIVE shared (id, parent_id, heir) AS (
     WHERE session_id = :session AND id IN (SELECT id FROM shared)"""
 
 
+class Compaction(Struct, frozen=True):
+    """A stored compaction: when it was kept (ISO 8601 in UTC), and the session's own turn that it belongs to."""
+
+    at: str
+    compaction: Compacted
+    turn_id: str | None = None
+
+
 class Entry(Struct, frozen=True):
     """A stored message: when it was kept (ISO 8601 in UTC), and the message that it follows; where that answers tool
-    calls, it is the one that made them. ``turn_id`` is that of the session's own turn that it belongs to."""
+    calls, it is the one that made them. ``turn_id`` is that of the session's own turn that it belongs to.
+    ``compactions`` came between it and the next message."""
 
     at: str
     parent_id: str | None
     message: Message
     turn_id: str | None = None
+    compactions: tuple[Compaction, ...] = ()
 
 
 class Hit(Struct, frozen=True):
@@ -71,8 +83,8 @@ class Catalogue:
                 UNION ALL
                 SELECT entries.id, entries.parent_id, depth + (kind = 'message'), steps + 1
                 FROM entries JOIN path ON entries.id = path.parent_id WHERE depth < ?)
-            SELECT at, path.parent_id, body, iif(session_id = ?, turn_id, NULL) FROM path JOIN entries USING (id)
-            WHERE kind = 'message' AND depth >= ? ORDER BY steps DESC""",
+            SELECT at, path.parent_id, kind, body, iif(session_id = ?, turn_id, NULL) FROM path JOIN entries USING (id)
+            WHERE kind IN ('message', 'compaction') AND NOT (kind = 'message' AND depth < ?) ORDER BY steps DESC""",
             entry_id,
             # The two more are what the oldest may answer, and an answer that this may follow.
             limit + (2 if before else 1),
@@ -80,10 +92,10 @@ class Catalogue:
             1 if before else 0,
         )
         try:
-            entries = [Entry(at, parent_id, transcript.decode(body), turn_id) for at, parent_id, body, turn_id in rows]
+            entries = _entries(rows)
         except ValueError as error:
-            raise StoreError(f"session {session_id} has a message that this Marvin cannot read: {error}") from error
-        # A summary may be on the way between two messages.
+            raise StoreError(f"session {session_id} has an entry that this Marvin cannot read: {error}") from error
+        # A compaction may be on the way between two messages.
         entries[1:] = [structs.replace(entry, parent_id=before.message.id) for before, entry in pairwise(entries)]
         callers = {entry.message.id: entry.parent_id for entry in entries if entry.message.role == "tool"}
         first = max(0, len(entries) - limit)
@@ -139,9 +151,9 @@ class Catalogue:
         return dict(self._db.rows("SELECT id, keeper FROM sessions WHERE keeper IS NOT NULL"))
 
     def fork(self, session_id: str, at: str | None = None, keeper: str | None = None) -> str:
-        """Start a session that shares the entries of this one up to ``at``, a message or a tool call on the way to the
-        head (None: the head, "": nothing), and give its id. A message takes the results of its tool calls along. With a
-        ``keeper`` it is ephemeral; see ``Store.create_session``.
+        """Start a session that shares the entries of this one up to ``at``, a message, a tool call or a compaction on
+        the way to the head (None: the head, "": nothing), and give its id. A message takes the results of its tool
+        calls along. With a ``keeper`` it is ephemeral; see ``Store.create_session``.
 
         Raises ``StoreError`` for an entry that is not there.
         """
@@ -162,15 +174,20 @@ class Catalogue:
         return fork_id
 
     def _end_of_round(self, session_id: str, at: str) -> str:
-        """The entry with the message ``at``, or the latest tool call of that id, and with what answers its calls."""
+        """The entry ``at``, or the one with the latest tool call of that id, and with what answers its calls."""
         rows = self._db.rows(
-            f"{_WAY_TO_HEAD} AND (id = ? OR instr(body, ?)) ORDER BY depth", session_id, storable(at), storable(at)
+            f"{_WAY_TO_HEAD} id = ? OR (kind = 'message' AND instr(body, ?)) ORDER BY depth",
+            session_id,
+            storable(at),
+            storable(at),
         )
         found = next(((depth, entry_id) for depth, entry_id, body in rows if entry_id == at or _calls(body, at)), None)
         if found is None:
             raise StoreError(f"the session has no item {at!r}: marvin/session/load shows them")
         depth, entry_id = found
-        rows = self._db.rows(f"{_WAY_TO_HEAD} AND depth < ? ORDER BY depth DESC LIMIT 1", session_id, depth)
+        rows = self._db.rows(
+            f"{_WAY_TO_HEAD} kind = 'message' AND depth < ? ORDER BY depth DESC LIMIT 1", session_id, depth
+        )
         return next((answer for _, answer, body in rows if transcript.decode(body).role == "tool"), entry_id)
 
     def rename(self, session_id: str, text: str) -> None:
@@ -240,6 +257,21 @@ class Catalogue:
     def _change(self, statement: str, value: object, session_id: str) -> None:
         with self._db.transaction() as database:
             database.execute(statement, (value, session_id))
+
+
+def _entries(rows: Sequence[tuple[str, str | None, str, str, str | None]]) -> list[Entry]:
+    """The messages of rows ``(at, parent_id, kind, body, turn_id)``, oldest first, each with the compactions after it;
+    those before the first one are another page's. Raises ``ValueError``."""
+    from marvin_server.session import compactions
+
+    entries: list[Entry] = []
+    for at, parent_id, kind, body, turn_id in rows:
+        if kind == "message":
+            entries.append(Entry(at, parent_id, transcript.decode(body), turn_id))
+        elif entries:
+            made = Compaction(at, compactions.decode(body).compaction, turn_id)
+            entries[-1] = structs.replace(entries[-1], compactions=(*entries[-1].compactions, made))
+    return entries
 
 
 def _calls(body: str, call_id: str) -> bool:

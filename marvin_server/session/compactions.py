@@ -35,6 +35,14 @@ class Kept(Struct, frozen=True):
         return self.compaction.keeps or self.compaction.id
 
 
+def decode(body: str) -> Kept:
+    """The stored compaction ``body``. Raises ``ValueError`` for anything else."""
+    try:
+        return msgspec.json.decode(body, type=Kept)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from error
+
+
 class Compactions:
     """Those in ``database``."""
 
@@ -75,14 +83,21 @@ class Compactions:
         return self._read(rows[0][0])
 
     def search(self, session_id: str, words: Sequence[str], limit: int = 20) -> list[str]:
-        """Lines with all the ``words`` of what tools returned in the session before its latest summary, the latest
-        first. What people and models said is found by ``Catalogue.search``."""
+        """Lines with all the ``words`` of what tools returned on the way to the session's head before the latest
+        summary there, the latest first. What people and models said is found by ``Catalogue.search``."""
+        # Others look different in the stored JSON, or to SQLite's lower().
+        plain = [word for word in words if word.isascii() and '"' not in word and "\\" not in word]
         rows = self._db.rows(
-            """SELECT body FROM entries WHERE session_id = ?1 AND kind = 'message'
-            AND seq < (SELECT max(seq) FROM entries WHERE session_id = ?1 AND kind = 'compaction')
+            """WITH RECURSIVE path (id, parent_id) AS (
+                SELECT entries.id, entries.parent_id FROM entries JOIN sessions ON entries.id = head
+                WHERE sessions.id = ?1
+                UNION ALL
+                SELECT entries.id, entries.parent_id FROM entries JOIN path ON entries.id = path.parent_id)
+            SELECT body FROM path JOIN entries USING (id) WHERE kind = 'message'
+            AND seq < (SELECT max(seq) FROM path JOIN entries USING (id) WHERE kind = 'compaction')
             AND instr(lower(body), lower(?2)) ORDER BY seq DESC""",
             session_id,
-            storable(max(words, key=len, default="")),
+            max(plain, key=len, default=""),
         )
         wanted = [word.casefold() for word in words]
         found = [
@@ -97,6 +112,6 @@ class Compactions:
 
     def _read(self, body: str) -> Kept:
         try:
-            return msgspec.json.decode(body, type=Kept)
-        except msgspec.MsgspecError as error:
+            return decode(body)
+        except ValueError as error:
             raise StoreError(f"{self._db.path}: a summary is not one that this Marvin can read") from error

@@ -89,9 +89,7 @@ class Composition:
             trusting=settings.trust,
             can_be_asked=settings.approve is None,
         )
-        self._backups = kept_by(
-            self.workspace, self._redact, lambda: self._settings.history_backups and not self._is_readonly()
-        )
+        self._backups = kept_by(self.workspace, self._redact, self._may_keep)
 
     @cached_property
     def session(self) -> Session:
@@ -150,6 +148,11 @@ class Composition:
 
     def _is_readonly(self) -> bool:
         return self._settings.readonly or self._settings.mode == "plan"
+
+    def _may_keep(self) -> bool:
+        """Whether files of the workspace may hold what was said; of an ephemeral session nothing outlives it."""
+        wanted = self._settings.history_backups and not self._is_readonly()
+        return wanted and self._record.id not in self._store.catalogue.ephemeral()
 
     def _policy(self) -> Policy:
         settings = self._settings

@@ -12,6 +12,7 @@ from marvin_server.errors import PermissionNeeded, ToolError, UsageError
 from marvin_server.events import Event, Notice
 from marvin_server.messages import Message
 from marvin_server.session import instructions, skills
+from marvin_server.session.history import in_view
 from marvin_server.session.instructions import OwnFiles
 from marvin_server.session.skills import Skill
 from marvin_server.session.trust import Trust
@@ -92,7 +93,7 @@ class Context:
     def conversation(self) -> list[Message]:
         """What follows the prompt: all that was said, as far as it is still sent. It may block."""
         with self._store.beside() as store:
-            return store.history(self._id)
+            return in_view(store, self._id)
 
     async def pin(self, paths: Sequence[str]) -> None:
         """Keep these files in the prompt from now on. Raises ``UsageError``, with nothing changed, for one that cannot

@@ -11,7 +11,7 @@ from marvin_server.sanitise import one_line
 _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*))?")
 _FOLDED = re.compile(r"[>|][+-]?")
-_COMMENT = re.compile(r"[ \t]+#.*\Z")
+_COMMENT = re.compile(r"(?<![ \t])[ \t]+#.*\Z")
 
 
 def read(text: str, longest: int) -> tuple[dict[str, str], str]:

@@ -141,6 +141,12 @@ class History:
             store.append(self._id, message, self._head, turn_id=self._turn_id)
 
 
+def in_view(store: "Store", session_id: str) -> list[Message]:
+    """What is sent of the stored session: what its latest summary stands for is not. Raises ``StoreError``."""
+    head = store.catalogue.state(session_id)[0]
+    return _in_view(store, session_id, head, store.compactions.holding(head))
+
+
 def _in_view(store: "Store", session_id: str, head: str | None, held: "Kept | None") -> list[Message]:
     """The messages on the way to ``head`` as they are sent where ``held`` holds."""
     if held is None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from marvin_server.agent.recovery import Larger, Ways
-from marvin_server.errors import BudgetSpent, Interrupted, UsageError
+from marvin_server.agent.recovery import Larger, Recovery, Ways
+from marvin_server.errors import BudgetSpent, Interrupted, Overloaded, RateLimited, UsageError
 from marvin_server.events import MessageFinished
 from marvin_server.messages import Charge, Message, Usage
 from marvin_server.providers.base import ModelRequest, Provider
@@ -19,6 +19,8 @@ from marvin_server.settings import Settings
 
 if TYPE_CHECKING:
     from marvin_server.session.caps import Cap
+
+_NO_OTHERS = Ways(lambda: (), lambda _: None)
 
 
 class Ledger:
@@ -84,10 +86,21 @@ class Ledger:
 
     async def ask(self, request: ModelRequest, choice: Choice | None = None) -> Message:
         """The answer to a request that is no round of a turn, counted like those; of ``choice``, or else of who answers
-        the turns. Raises ``BudgetSpent``, ``UsageError`` where a cap cannot hold, and ``ProviderError``."""
-        if why := self.spent():
-            raise BudgetSpent(why)
+        the turns. A rate limit is waited out as in a turn; no other model is asked. Raises ``BudgetSpent``,
+        ``UsageError`` where a cap cannot hold, and ``ProviderError``."""
         provider = await asyncio.to_thread(self._going_on, choice) if choice else self.provider
+        waiting = Recovery(provider, _NO_OTHERS)
+        while True:
+            if why := self.spent():
+                raise BudgetSpent(why)
+            try:
+                return await self._answer(provider, request)
+            except (Overloaded, RateLimited) as error:
+                if (step := await waiting.after(error)) is None:
+                    raise
+                await asyncio.sleep(step.seconds)
+
+    async def _answer(self, provider: Provider, request: ModelRequest) -> Message:
         message: Message | None = None
         async with aclosing(provider.stream(request)) as events:
             async for event in events:

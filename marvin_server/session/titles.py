@@ -16,6 +16,7 @@ from marvin_server.sanitise import one_line
 from marvin_server.session import catalogue
 
 if TYPE_CHECKING:
+    from marvin_server.messages import Message
     from marvin_server.session.opening import OpenSession
     from marvin_server.session.store import Store
     from marvin_server.settings import Settings
@@ -47,7 +48,7 @@ async def follow(opened: "OpenSession", store: "Store", settings: "Settings") ->
 
 
 async def _name(opened: "OpenSession", store: "Store") -> None:
-    said = await asyncio.to_thread(opened.context.conversation)
+    said = await asyncio.to_thread(_said, store, opened.session.id)
     prompts = [message.said for message in said if message.role == "user"]
     if len(prompts) != 1 or len(prompts[0].strip()) <= _SHORT or opened.ledger.provider.name in {*OTHERS, REPLAY}:
         return
@@ -60,6 +61,11 @@ async def _name(opened: "OpenSession", store: "Store") -> None:
     title = one_line(answer.text.strip().partition("\n")[0]).strip(" \"'`*#.„“”«»")
     if title:
         await asyncio.to_thread(_keep, store, opened.session.id, title, given)
+
+
+def _said(store: "Store", session_id: str) -> "list[Message]":
+    with store.beside() as beside:
+        return beside.history(session_id)
 
 
 def _keep(store: "Store", session_id: str, title: str, instead_of: str) -> None:

@@ -149,3 +149,26 @@ def test_a_message_is_counted_once_and_the_vendors_count_holds_from_then_on() ->
 def test_all_parts_of_a_message_count() -> None:
     parts = (ToolCall("c", "tree", FILLER), ToolResult("c", "tree", FILLER), Text(FILLER), Image("image/png", ""))
     assert message_tokens(Message("assistant", parts)) > 3 * estimate(FILLER) + 1_600
+
+
+async def test_a_result_whose_tokens_are_at_its_beginning_is_cut_by_tokens_and_not_by_length() -> None:
+    budget = filled(17_000)
+    output = await Admission(budget, Dumps())(GREP, ToolOutput("7" * 12_000 + " " * 38_000))
+    assert "truncated" in output.text
+    assert budget.used < budget.window.compact
+
+
+async def test_pictures_without_room_are_left_out() -> None:
+    budget = filled(21_000)
+    pictures = (Image("image/png", "AAAA"),) * 2
+    output = await Admission(budget, Dumps())(read("a.png"), ToolOutput("[two pictures]", images=pictures))
+    assert output.images == ()
+    assert output.text.startswith("[two pictures]\n[left out for want of room in the context: 2 pictures]")
+
+
+async def test_a_line_for_which_there_is_no_room_is_not_to_be_read_again() -> None:
+    text = "[lines 5-6 of 9]\n" + "q1" * 5_000 + "\nx"
+    output = await Admission(filled(17_000), Dumps())(read(start=5), ToolOutput(text))
+    assert output.text.startswith("[lines 5-6 of 9]\nq1q1")
+    assert "within line 5 of 9" in output.text
+    assert '"start_line"' not in output.text

@@ -78,3 +78,10 @@ def test_a_file_cannot_end_its_own_block() -> None:
     code = found.text.partition('code="')[2].partition('"')[0]
     assert found.text.count(code) == 2
     assert found.text.endswith(f'</project-file code="{code}">')
+
+
+def test_the_name_of_a_file_cannot_give_it_another_marker() -> None:
+    (found,) = (
+        block for block in blocks(Knowledge(working_dir="/", pins=[Written('a" code="0', "text")])) if block.can_drop
+    )
+    assert found.text.startswith(r'<pinned-file path="a\" code=\"0" code="')

@@ -34,6 +34,10 @@ async def compact(editor: Editor, session_id: str, **params: Any) -> Any:
     return await editor.request("marvin/session/compact", {"sessionId": session_id, **params})
 
 
+async def load(editor: Editor, session_id: str, **params: Any) -> Any:
+    return await editor.request("marvin/session/load", {"sessionId": session_id, **params})
+
+
 async def sent(editor: Editor, session_id: str, model_server: ThreadedModelServer, nth: int) -> list[Any]:
     """The messages of the request that one more turn makes, without the system prompt."""
     await editor.turn(session_id, "And now?")
@@ -56,8 +60,8 @@ async def test_it_is_shown_and_then_carried_out_as_it_was_shown(
     event = await editor.event("compaction", session_id)
     assert problems(event, SCHEMA["events"]["compaction"]) == []
     assert event == {"type": "compaction", **shown["compaction"]}
-    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
-    assert len(loaded["items"]) == 12, "for the person all of it is there"
+    loaded = await load(editor, session_id)
+    assert [item["kind"] for item in loaded["items"]] == [*["message"] * 12, "compaction"], "all of it is there"
     messages = await sent(editor, session_id, model_server, 7)
     assert len(messages) == 1 + 8 + 1
     assert SUMMARY in messages[0]["content"]
@@ -81,6 +85,54 @@ async def test_the_command_does_it_and_takes_it_back(
     await editor.event("compaction", session_id, nth=2)
     messages = await sent(editor, session_id, model_server, 10)
     assert len(messages) == 13
+
+
+async def test_a_loaded_session_has_summaries_and_their_end_where_they_came(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    await compact(editor, session_id)
+    await command(editor, session_id, "/compact undo")
+    events = [await editor.event("compaction", session_id, nth=nth) for nth in (1, 2)]
+    await sent(editor, session_id, model_server, 8)
+    loaded = await load(editor, session_id)
+    assert problems(loaded, SCHEMA["methods"]["marvin/session/load"]["result"]) == []
+    *_, last, made, undone, prompt, _answer = loaded["items"]
+    assert [item["compaction"] for item in (made, undone)] == events
+    assert [item["compaction"]["reason"] for item in (made, undone)] == ["person", "undo"]
+    assert SUMMARY in made["compaction"]["message"]["parts"][0]["text"]
+    assert {item["parentId"] for item in (made, undone, prompt)} == {last["id"]}
+    assert (made["createdAt"], "turnId" in made) == (min(each["createdAt"] for each in (made, undone, prompt)), False)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_a_summary_is_on_the_page_of_what_it_follows(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, limit: int
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    await compact(editor, session_id)
+    await sent(editor, session_id, model_server, 7)
+    whole = (await load(editor, session_id))["items"]
+    assert [item["kind"] for item in whole].index("compaction") == 12
+    page = await load(editor, session_id, limit=limit)
+    items = page["items"]
+    while "cursor" in page:
+        page = await load(editor, session_id, limit=limit, before=page["cursor"])
+        assert page["items"][0]["kind"] == "message"
+        items = [*page["items"], *items]
+    assert items == whole
+
+
+async def test_a_session_is_forked_at_a_summary(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    made = (await compact(editor, session_id))["compaction"]
+    await sent(editor, session_id, model_server, 7)
+    asked = {"sessionId": session_id, "atItemId": made["id"]}
+    fork = (await editor.request("marvin/session/fork", asked))["session"]["id"]
+    assert [item["id"] for item in (await load(editor, fork))["items"]][-1] == made["id"]
+    assert SUMMARY in (await sent(editor, fork, model_server, 1))[0]["content"]
 
 
 async def test_it_is_refused_where_nothing_can_go_and_while_a_turn_runs(

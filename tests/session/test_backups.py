@@ -72,3 +72,19 @@ async def test_a_dump_is_beneath_the_folder_of_memories_whatever_its_name(backup
     (kept,) = (workspace / ".marvin" / "memories").iterdir()
     assert kept.read_text() == "text ***"
     assert (workspace / ".marvin" / ".gitignore").read_text() == "*\n"
+
+
+async def test_what_else_is_in_the_index_stays_there(backups: Backups, workspace: Path) -> None:
+    index = workspace / ".marvin" / "memories" / "INDEX.md"
+    index.parent.mkdir(parents=True)
+    index.write_text("# My own\n\n- a thought\n\n## Decisions\n\nTabs.")
+    for number in range(52):
+        await backups.keep(GONE, compaction(number))
+    text = index.read_text()
+    assert text.startswith("# My own\n\n- a thought\n\n## Decisions\n\nTabs.\n\n## 2")
+    assert text.count("\n## 2") == 50
+
+
+async def test_what_may_be_read_only_after_a_question_is_not_dumped(backups: Backups, workspace: Path) -> None:
+    assert await backups.dump(".env", "TOKEN=1") is None
+    assert not (workspace / ".marvin").exists()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from marvin_server.errors import BadRequest, ContextOverflow, UsageError
+from marvin_server.errors import BadRequest, ContextOverflow, RateLimited, UsageError
 from marvin_server.events import Compacted, Event, Notice, ToolFinished
 from marvin_server.messages import Message, ToolResult
 from marvin_server.providers.base import ModelRequest, StreamEvent
+from marvin_server.session.context_report import report
 from marvin_server.session.opening import OpenSession
 from marvin_server.session.store import Store
 from tests.agent.scripted import Hang, Scripted, Step, call
@@ -28,6 +29,7 @@ class Talker(Scripted):
     def __init__(self) -> None:
         super().__init__()
         self.summary: Sequence[Step] = [SUMMARY]
+        self.limits: list[Sequence[Step]] = []
         self.summarised: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
@@ -35,7 +37,7 @@ class Talker(Scripted):
             stream = super().stream(request)
         else:
             self.summarised.append(request)
-            stream = Scripted(self.summary).stream(request)
+            stream = Scripted(self.limits.pop() if self.limits else self.summary).stream(request)
         async with aclosing(stream) as events:
             async for event in events:
                 yield event
@@ -126,7 +128,7 @@ async def test_a_later_summary_stands_for_the_earlier_one_too(opener: Opener, co
     opened = opener(provider)
     (first,) = compactions(await talk_until_summarised(opened, provider))
     (second,) = compactions(await talk_until_summarised(opened, provider))
-    assert "[memory so far]" in provider.summarised[-1].history[0].text
+    assert "[memory so far " in provider.summarised[-1].history[0].text
     assert SUMMARY in provider.summarised[-1].history[0].text
     summary = provider.requests[-1].history[0].text
     assert summary.count("Prompt 0: 0 word") == 1, "the first words are still those of the beginning"
@@ -354,3 +356,64 @@ def _paired(history: Sequence[Message]) -> bool:
             return False
         waiting = [each.id for each in message.tool_calls]
     return not waiting
+
+
+async def test_the_report_counts_what_is_still_sent(opener: Opener, store: Store) -> None:
+    provider = Talker()
+    opened = opener(provider)
+    await talk(opened, provider, 6, SHORT)
+    await opened.session.compact()
+    (line,) = (line for line in (await report(opened, lambda _: None)).lines if line.kind == "conversation")
+    assert line.name == "conversation: 9 messages"
+
+
+async def test_of_an_ephemeral_session_nothing_is_left_in_the_workspace(
+    opener: Opener, store: Store, workspace: Path
+) -> None:
+    session = store.create_session(str(workspace), "scripted", "script-1", keeper="0123456789abcdef")
+    provider = Talker()
+    opened = opener(provider, resume=session.id)
+    await talk(opened, provider, 6, SHORT)
+    await opened.session.compact()
+    assert not (workspace / ".marvin").exists()
+
+
+async def test_a_rate_limit_is_waited_out_before_a_summary_is_made_without_a_model(
+    opener: Opener, store: Store
+) -> None:
+    provider = Talker()
+    opened = opener(provider)
+    await talk(opened, provider, 6, SHORT)
+    limited = RateLimited("slow down", status=429, retry_after=0.0)
+    provider.limits = [[limited]]
+    compacted = await opened.session.compact()
+    assert (compacted.by, compacted.note, len(provider.summarised)) == ("script-1", None, 2)
+
+
+async def test_a_fork_finds_what_tools_returned_before_the_summary_too(
+    opener: Opener, store: Store, workspace: Path
+) -> None:
+    (workspace / "zoo.txt").write_text('In cage "42" lives the ÄGYPTISCHE zebra.\n')
+    provider = Talker()
+    opened = opener(provider)
+    provider.add([call("read_file", '{"path": "zoo.txt"}')], ["A zebra."])
+    await turn(opened, "Read zoo.txt")
+    await talk(opened, provider, 6, SHORT)
+    await opened.session.compact()
+    for session_id in (opened.session.id, store.catalogue.fork(opened.session.id)):
+        for words in (["zebra"], ['"42"', "cage"], ["ägyptische"]):
+            assert len(store.compactions.search(session_id, words)) == 1
+
+
+async def test_no_more_is_asked_once_a_summary_has_reached_a_cap(opener: Opener, store: Store, tmp_path: Path) -> None:
+    config = tmp_path / "home" / "config" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("models: {script-1: {input: 100000, output: 0}}\nbudget: {session: 8}\n")  # a dollar a request
+    provider = Talker()
+    opened = opener(provider)
+    await talk(opened, provider, 6, SHORT)
+    provider.add([call("compact_history")], ["Never asked for."])
+    events = await turn(opened, "Free some space.")
+    assert stop(events) == ("budget", None)
+    assert len(compactions(events)) == 1
+    assert (len(provider.requests), opened.tally.total.cost) == (7, 8.0)

@@ -1,5 +1,7 @@
 """The lines between two ``---`` at the start of a Markdown file."""
 
+import time
+
 import pytest
 
 from marvin_server.session.front_matter import read
@@ -34,3 +36,10 @@ def test_a_value_is_one_harmless_line_of_bounded_length() -> None:
         "name": "␛[2Ja b",
         "long": f"{'x' * 19}…",
     }
+
+
+def test_a_long_run_of_spaces_takes_no_time() -> None:
+    began = time.process_time()
+    fields, _ = read(f"---\ndescription: a{' ' * 100_000}b\n---\n", 100)
+    assert fields["description"].startswith("a")
+    assert time.process_time() - began < 1

@@ -41,3 +41,15 @@ async def test_the_history_of_this_workspace_is_searched_and_no_other(tmp_path: 
     ]
     assert len(store.catalogue.search("harbour")) == 2
     store.close()
+
+
+async def test_a_search_for_nothing_is_told_so(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "marvin.db")
+    logs = tmp_path / "here" / ".marvin" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "context-backup-1.jsonl").write_text("{}\n")
+    asking = Scripted([call("search_history_backups", '{"query": " "}')], ["Done."])
+    assert await said(store, tmp_path / "here", tmp_path / "home", "Find it", asking) == [
+        "Error: query is empty: give a few words that were said."
+    ]
+    store.close()

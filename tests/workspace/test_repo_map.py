@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from marvin_server.tokens import estimate
@@ -130,6 +131,15 @@ async def test_a_broken_cache_is_made_anew(repo_map: RepoMap, root: Path, cache:
     for rubbish in (b"no database at all" * 100, b"SQLite format 3\0" + bytes(5000), b""):
         kept.write_bytes(rubbish)
         assert await first(opened(root, cache), "invoices") == "shop/parser.py"
+
+
+async def test_rows_that_hold_no_facts_are_made_anew(repo_map: RepoMap, root: Path, cache: Path) -> None:
+    await repo_map.ranked("invoices")
+    (kept,) = cache.glob("*.db")
+    with sqlite3.connect(kept) as database:
+        database.execute("UPDATE files SET facts = ?", (msgspec.msgpack.encode([b"abc", b"", b"", b""]),))
+    database.close()
+    assert await first(opened(root, cache), "invoices") == "shop/parser.py"
 
 
 async def test_a_cache_that_cannot_be_written_costs_only_time(root: Path, tmp_path: Path) -> None:

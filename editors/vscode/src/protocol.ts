@@ -153,6 +153,17 @@ export interface Usage {
   cacheWrite: number;
 }
 /**
+ * What the model reads in the place of earlier messages from here on, or that a summary was taken back, as the event told it.
+ */
+export interface CompactionItem {
+  kind: "compaction";
+  id: string;
+  createdAt: string;
+  parentId?: string;
+  turnId?: string;
+  compaction: Compacted;
+}
+/**
  * The prompt as it is, and the `cursor` in it: from 0, in units of the negotiated encoding.
  */
 export interface CompleteParams {
@@ -741,7 +752,7 @@ export interface SessionLoadParams {
  */
 export interface SessionLoadResult {
   session: Session;
-  items: (MessageItem | ToolCallItem)[];
+  items: (MessageItem | ToolCallItem | CompactionItem)[];
   seq: number;
   openPermissions: Permission[];
   pendingPatches: Patch[];

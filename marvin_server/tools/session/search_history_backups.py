@@ -27,8 +27,11 @@ def _title(params: Params) -> str:
 @tool(effect="read", title=_title)
 async def search_history_backups(params: Params, context: ToolContext) -> str:
     """Search what was said in this workspace before: earlier sessions, and what this one no longer holds in view."""
+    words = params.query.casefold().split()
+    if not words:
+        raise ToolError("query is empty: give a few words that were said.")
     stored = context.session.search_history(params.query)
-    exported = await asyncio.to_thread(_exported, context.workspace.root, params.query.casefold().split())
+    exported = await asyncio.to_thread(_exported, context.workspace.root, words)
     return "\n".join([*stored, *exported]) or "[nothing said in this workspace has these words]"
 
 

@@ -13,6 +13,7 @@ LARGEST = 500_000  # bytes; of larger files only the path counts
 _LONGEST_LINE = 20_000
 _WIDEST = 400  # bytes in a line, on average
 _SHORTEST_USE = 4
+_KEY = array("I").itemsize
 
 
 class Facts(Struct, frozen=True, array_like=True):
@@ -24,6 +25,10 @@ class Facts(Struct, frozen=True, array_like=True):
     titled: bytes = b""
     defines: bytes = b""
     uses: bytes = b""
+
+    def __post_init__(self) -> None:
+        if any(len(keys) % _KEY for keys in (self.words, self.titled, self.defines, self.uses)):
+            raise ValueError("these are no arrays of keys")
 
 
 def scan(path: str, content: bytes) -> Facts:

@@ -412,6 +412,38 @@ async def test_each_session_keeps_its_own_words_and_pictures(view: View) -> None
     assert await view.posted("draft") == [{"type": "draft", "sessionId": "z", "text": "of the other, changed"}]
 
 
+async def test_a_summary_is_a_line_that_opens_and_the_lines_of_a_command_stand_below_one_another(view: View) -> None:
+    compaction: dict[str, Any] = {
+        "type": "compaction",
+        "id": "c",
+        "message": {
+            "role": "user",
+            "id": "c",
+            "parts": [{"type": "text", "text": "## Task\n\n<b>Jokes</b>", "label": "S"}],
+        },
+        "replaced": 42,
+        "tokensBefore": 31_000,
+        "tokensAfter": 4_200,
+        "reason": "person",
+        "note": "it said nothing",
+    }
+    undone = {**compaction, "id": "d", "reason": "undo", "tokensBefore": 4_200, "tokensAfter": 31_000}
+    del undone["message"]
+    lines = ("block           tokens", "rules              239", "42 tokens for test-model")
+    notices = [{"type": "notice", "level": "note", "text": line} for line in lines]
+    await view.events(1, STARTED, said("A joke."), compaction, *notices, undone)
+    page = view.page
+    await expect(page.get_by_text("Summary taken back", exact=True)).to_be_visible()
+    line = page.get_by_text("42 earlier messages summarised", exact=True)
+    await expect(page.get_by_text("31,000 → 4,200 tokens")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Task")).to_have_count(0)
+    await line.click()
+    await expect(page.get_by_role("heading", name="Task")).to_be_visible()
+    await expect(page.get_by_text("No model wrote it: it said nothing")).to_be_visible()
+    await expect(page.get_by_text("<b>Jokes</b>")).to_be_visible()
+    await expect(page.locator(".note .mono")).to_have_text("\n".join(lines), use_inner_text=True)
+
+
 async def test_a_gap_in_the_events_loads_the_session_again(view: View) -> None:
     await view.events(1, STARTED)
     await view.events(3, said("lost"))

@@ -2,10 +2,17 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Permission, Session, SessionLoadResult, TurnEventsParams } from "../../../editors/vscode/src/protocol";
+import type {
+  Compacted,
+  Permission,
+  Session,
+  SessionLoadResult,
+  TurnEventsParams,
+} from "../../../editors/vscode/src/protocol";
 import { begin, EMPTY, endsOf, type Kept, received, type State } from "../../../editors/vscode/src/view/state";
 import { told } from "../../../editors/vscode/src/view/told";
 import { loaded, type Transcript, withOlder } from "../../../editors/vscode/src/view/transcript";
+import { compacted, sizes } from "../../../editors/vscode/src/view/words";
 
 const session: Session = {
   id: "s",
@@ -456,4 +463,43 @@ test("what Marvin tells the model in the person's place is a note, and no prompt
       text: "The model is told: the person took back your changes.\nRead them again.",
     },
   ]);
+});
+
+test("a summary stands where it came, told or loaded, and what a command says is one note", () => {
+  const compaction: Compacted = {
+    type: "compaction",
+    id: "c",
+    message: { ...prompt, id: "c", parts: [{ type: "text", text: "Jokes.", label: "Summary of earlier messages" }] },
+    replaced: 42,
+    tokensBefore: 31_000,
+    tokensAfter: 4_200,
+    reason: "person",
+  };
+  const items: SessionLoadResult["items"] = [
+    { kind: "message", id: "u", createdAt: "", turnId: "t", message: prompt },
+    { kind: "compaction", id: "c", createdAt: "", parentId: "u", compaction },
+  ];
+  const stored = loaded({ ...empty, items }).items;
+  assert.deepEqual(
+    stored.map(({ kind }) => kind),
+    ["prompt", "end", "compaction"],
+  );
+  const told = tell(
+    loaded({ ...empty, items: items.slice(0, 1) }),
+    compaction,
+    { type: "turn.started", turnId: "t2", sessionId: "s", provider: "p", model: "m" },
+    { type: "notice", level: "note", text: "block  tokens" },
+    { type: "notice", level: "note", text: "rules     239" },
+    { type: "notice", level: "warning", text: "and more" },
+  ).items;
+  assert.deepEqual(told.slice(0, 3), stored);
+  assert.deepEqual(
+    told.slice(3).map((item) => item.kind === "note" && [item.level, item.text]),
+    [
+      ["note", "block  tokens\nrules     239"],
+      ["warning", "and more"],
+    ],
+  );
+  assert.equal(compacted(compaction), "42 earlier messages summarised");
+  assert.equal(sizes(compaction), "31,000 → 4,200 tokens");
 });

@@ -259,7 +259,7 @@ function Conversation:take(params)
     return
   end
   self.seq = params.seq
-  for _, event in ipairs(params.events) do
+  for _, event in ipairs(wording.joined(params.events)) do
     state.note(self, event)
     tell(self, event)
   end

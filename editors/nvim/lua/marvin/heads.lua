@@ -23,6 +23,8 @@ local BEGINNINGS = {
   'Given to the running turn: ',
   'Taken by the turn%.',
   'Was never sent: ',
+  'Summarised: ',
+  'Summary taken back',
   'Note: ',
   'Warning: ',
   'Error: ',

@@ -32,6 +32,17 @@ local function show_question(transcript, permission)
 end
 
 ---@param transcript marvin.Transcript
+---@param compaction table
+local function show_compaction(transcript, compaction)
+  local head, body = wording.compacted(compaction)
+  transcript:open(nil, head, {
+    fold = true,
+    highlight = 'MarvinNotice',
+    body = body ~= '' and body or nil,
+  })
+end
+
+---@param transcript marvin.Transcript
 ---@param id string of the message
 ---@param kind 'message'|'thought'
 ---@return string key
@@ -176,11 +187,15 @@ local show = {
     transcript:rename('queued ' .. event.turnId, 'Its turn has come.')
   end,
   notice = function(transcript, event)
-    local highlight = event.level == 'note' and 'MarvinNotice' or 'MarvinWarning'
-    transcript:open(nil, ('%s: %s'):format(event.level:gsub('^%l', string.upper), event.text), {
-      highlight = highlight,
+    local level = event.level:gsub('^%l', string.upper) .. ': '
+    -- What a command says is a table, at times: its lines stay below one another.
+    local first, rest = event.text:gsub('\n', '\n' .. (' '):rep(#level)):match('^([^\n]*)\n?(.*)$')
+    transcript:open(nil, level .. first, {
+      highlight = event.level == 'note' and 'MarvinNotice' or 'MarvinWarning',
+      body = rest ~= '' and rest or nil,
     })
   end,
+  compaction = show_compaction,
   ['turn.finished'] = function(transcript, event)
     transcript:rename('queued ' .. event.turnId, 'Taken out of the queue.')
     if event.error then
@@ -208,6 +223,8 @@ local function show_item(transcript, item)
       highlight = 'MarvinTool',
       body = item.output and item.output ~= '' and wording.fenced(item.output, '') or nil,
     })
+  elseif item.kind == 'compaction' then
+    show_compaction(transcript, item.compaction)
   elseif item.kind == 'patch' then
     show_patch(transcript, item.patch)
   elseif item.kind == 'notice' then

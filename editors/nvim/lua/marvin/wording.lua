@@ -83,6 +83,46 @@ function M.thinking(took)
   return took >= 1000 and ('Thinking (%d s)'):format(math.floor(took / 1000 + 0.5)) or 'Thinking'
 end
 
+---@param number integer
+---@return string such as 31,000
+local function grouped(number)
+  local text = tostring(number)
+  local count ---@type integer
+  repeat
+    text, count = text:gsub('^(%d+)(%d%d%d)', '%1,%2')
+  until count == 0
+  return text
+end
+
+--- The first line of a compaction, and what the model reads by it.
+---@param compaction table
+---@return string head
+---@return string body
+function M.compacted(compaction)
+  local count, message, note = compaction.replaced, compaction.message, compaction.note
+  local what = ('Summarised: %s earlier message%s'):format(grouped(count), count == 1 and '' or 's')
+  local before, after = grouped(compaction.tokensBefore), grouped(compaction.tokensAfter)
+  local head = compaction.reason == 'undo' and 'Summary taken back' or what
+  local why = note and ('No model wrote it: %s\n\n'):format(note) or ''
+  return ('%s (%s → %s tokens)'):format(head, before, after), message and why .. M.said(message.parts, 'text') or ''
+end
+
+--- The events, with what notices of one level say one after the other as one notice of several lines.
+---@param events table[]
+---@return table[]
+function M.joined(events)
+  local joined = {}
+  for _, event in ipairs(events) do
+    local last = joined[#joined]
+    if event.type == 'notice' and last and last.type == 'notice' and last.level == event.level then
+      last.text = last.text .. '\n' .. event.text
+    else
+      joined[#joined + 1] = event
+    end
+  end
+  return joined
+end
+
 --- The first line of a tool call.
 ---@param name string
 ---@param title string

@@ -1,7 +1,7 @@
 /** What a screen reader is told when something changes that the person may not be looking at. */
 import type { State } from "./state";
 import type { Item } from "./item";
-import { STOPPED } from "./words";
+import { compacted, STOPPED } from "./words";
 
 const MOST = 600;
 
@@ -33,6 +33,8 @@ function wordsOf(item: Item): string {
       return item.isWhole ? `Marvin: ${item.text.length > MOST ? `${item.text.slice(0, MOST)}…` : item.text}` : "";
     case "note":
       return item.text;
+    case "compaction":
+      return `${compacted(item.compaction)}.`;
     case "tool":
       return item.answer && item.status === "running" ? `The question was ${item.answer}.` : "";
     case "change":

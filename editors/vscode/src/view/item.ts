@@ -1,5 +1,5 @@
 /** What a transcript is made of. */
-import type { Image, Patch, ToolStarted, TurnFinished } from "../protocol";
+import type { Compacted, Image, Patch, ToolStarted, TurnFinished } from "../protocol";
 
 /** What the editor sent along with a prompt, as the model reads it. */
 export interface Added {
@@ -50,11 +50,20 @@ export interface Change {
   absent?: readonly string[];
 }
 
+/** `turnId` is the turn that tells it, where what that tells next belongs to it. */
 export interface Note {
   kind: "note";
   id: string;
   level: "note" | "warning" | "error";
   text: string;
+  turnId?: string;
+}
+
+/** From here on the model reads a summary in the place of what is above, or no longer does. */
+export interface Compaction {
+  kind: "compaction";
+  id: string;
+  compaction: Compacted;
 }
 
 /** The end of a turn, by its id. Of one that was not seen here, the store has no reason and no cost. */
@@ -72,4 +81,4 @@ export interface End {
   lost?: readonly Prose[];
 }
 
-export type Item = Prompt | Prose | Tool | Change | Note | End;
+export type Item = Prompt | Prose | Tool | Change | Note | Compaction | End;

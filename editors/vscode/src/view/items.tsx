@@ -1,15 +1,16 @@
-/** What is said in a conversation: prompts, answers, thoughts, notes, and the ends of turns. */
+/** What is said in a conversation: prompts, answers, thoughts, notes, summaries, and the ends of turns. */
 import { Component, type JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Answers, Picture } from "../shared/messages";
 import { ChangeView } from "./change";
 import { post } from "./host";
 import { Icon } from "./icons";
+import { textOf } from "./said";
 import { attempt } from "./store";
 import { MarkdownStream } from "./stream";
 import { ToolView } from "./tool";
-import type { End, Item, Note, Prompt, Prose } from "./item";
-import { cost, STOPPED } from "./words";
+import type { Compaction, End, Item, Note, Prompt, Prose } from "./item";
+import { compacted, cost, sizes, STOPPED } from "./words";
 
 interface Props {
   item: Item;
@@ -36,6 +37,8 @@ export class ItemView extends Component<Props> {
         return <ChangeView change={item} />;
       case "note":
         return <NoteView item={item} />;
+      case "compaction":
+        return <CompactionView item={item} />;
       case "end":
         return <EndView item={item} sessionId={sessionId} />;
     }
@@ -131,8 +134,35 @@ function NoteView({ item }: { item: Note }): JSX.Element {
   return (
     <p class={`note ${item.level}`}>
       <Icon name={item.level === "note" ? "note" : "warning"} />
-      <span>{item.text}</span>
+      <span class={item.text.includes("\n") ? "mono" : ""}>{item.text}</span>
     </p>
+  );
+}
+
+/** A line between what the model reads no longer as it was said and what follows; opened, what it reads instead. */
+function CompactionView({ item: { compaction } }: { item: Compaction }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const { message, note } = compaction;
+  const line = (
+    <>
+      <Icon name="summary" />
+      <span class="title">{compacted(compaction)}</span>
+      <span class="status">{sizes(compaction)}</span>
+    </>
+  );
+  if (!message) {
+    return <p class="step compaction">{line}</p>;
+  }
+  return (
+    <details class="step compaction" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{line}</summary>
+      {isOpen && (
+        <div class="body thought">
+          {note && <p>No model wrote it: {note}</p>}
+          <Markdown text={textOf(message)} isWhole />
+        </div>
+      )}
+    </details>
   );
 }
 

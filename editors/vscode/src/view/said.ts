@@ -50,6 +50,11 @@ function said(message: Message, type: "text" | "thinking"): string {
   return message.parts.map((part) => (part.type === type && !("label" in part) ? part.text : "")).join("");
 }
 
+/** All text of a message, as the model reads it. */
+export function textOf(message: Message): string {
+  return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
 /**
  * The items of a page of the store, and the end of each turn of it that is over.
  *
@@ -80,7 +85,7 @@ function stored(item: StoredItem): Item[] {
     const { id, name, input, status, output } = item;
     return [{ kind: "tool", id, name, title: titleOf(name, input), input, status, output: output ?? "" }];
   }
-  return [];
+  return item.kind === "compaction" ? [{ kind: "compaction", id: item.id, compaction: item.compaction }] : [];
 }
 
 /** A stored call has no title: the argument that says most. */

@@ -1,5 +1,5 @@
 /** What each notification of a turn (`turn/events`) makes of a transcript. */
-import type { Event, Patch, ToolStarted, TurnEventsParams, TurnFinished } from "../protocol";
+import type { Event, Notice, Patch, ToolStarted, TurnEventsParams, TurnFinished } from "../protocol";
 import type { End, Item, Note, Tool } from "./item";
 import { changed, placed, put, without } from "./list";
 import { grown, messageOf, prose, thoughtOver } from "./said";
@@ -92,10 +92,9 @@ function after(transcript: Transcript, event: Event): Transcript {
     case "usage":
       return event.costUsd === undefined ? transcript : { ...transcript, costUsd: event.costUsd };
     case "notice":
-      return {
-        ...transcript,
-        items: put(items, { kind: "note", id: fresh(transcript), level: event.level, text: event.text }),
-      };
+      return { ...transcript, items: noted(transcript, event) };
+    case "compaction":
+      return { ...transcript, items: put(items, { kind: "compaction", id: event.id, compaction: event }) };
     case "turn.finished":
       return ended(transcript, event);
     default:
@@ -118,6 +117,16 @@ function ended(transcript: Transcript, event: TurnFinished): Transcript {
     ...(costUsd !== undefined && { costUsd }),
   };
   return { ...rest, items: put(items, end), hasChanges: false };
+}
+
+/** The lines that a turn says one after the other are one note. */
+function noted({ items, seq, turnId }: Transcript, { level, text }: Notice): readonly Item[] {
+  const last = items.at(-1);
+  if (last?.kind === "note" && last.turnId !== undefined && last.turnId === turnId && last.level === level) {
+    return put(items, { ...last, text: `${last.text}\n${text}` });
+  }
+  // No two items are made by one event at one length.
+  return put(items, { kind: "note", id: `${seq}.${items.length}`, level, text, ...(turnId && { turnId }) });
 }
 
 function isCommand(items: readonly Item[], toolCallId: string): boolean {
@@ -166,9 +175,4 @@ function applied(items: readonly Item[], patch: Patch): readonly Item[] {
     isProposed: false,
     decided: { ...kept, ...change.decided },
   }));
-}
-
-/** An id for what has none: no two items are made by one event at one length. */
-function fresh(transcript: Transcript): string {
-  return `${transcript.seq}.${transcript.items.length}`;
 }

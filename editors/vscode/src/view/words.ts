@@ -1,5 +1,5 @@
 /** Numbers and states as a person says them. */
-import type { Edit } from "../protocol";
+import type { Compacted, Edit } from "../protocol";
 import type { End, Tool } from "./item";
 
 export const STATUS: Record<Tool["status"], string> = {
@@ -59,6 +59,16 @@ export function tokens(number: number): string {
 
 export function cost(usd: number): string {
   return usd > 0 && usd < 0.005 ? "under $0.01" : `$${usd.toFixed(2)}`;
+}
+
+/** What became of the conversation's length, and by how much. */
+export function compacted({ reason, replaced }: Compacted): string {
+  return reason === "undo" ? "Summary taken back" : `${count(replaced, "earlier message")} summarised`;
+}
+
+/** Estimates for all that the model reads. */
+export function sizes({ tokensBefore, tokensAfter }: Compacted): string {
+  return `${tokensBefore.toLocaleString("en")} → ${tokensAfter.toLocaleString("en")} tokens`;
 }
 
 export function bytes(number: number): string {
