@@ -149,7 +149,7 @@ class Window:
             await self.page.locator(f".monaco-workbench.{theme}").wait_for()
             if await self.page.locator(_VIEW).count():
                 await self.chat.locator(f"body.vscode-{scheme}").wait_for()
-            await self.page.screenshot(path=self._pictures / f"{name}-{scheme}.png")
+            await self.page.screenshot(path=self._pictures / f"{name}-{scheme}.png", animations="disabled")
 
     async def leave(self, place: Path) -> None:
         """Leave the screen, and what the console was told, in a folder."""

@@ -9,16 +9,20 @@ export function test(name: string, body: () => Promise<void>): void {
   tests.push([name, body]);
 }
 
-/** Waits until `found` gives something; at most a minute, which a loaded machine may need. */
-export async function until<T>(what: string, found: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const end = Date.now() + SECONDS * 1000;
+/** Waits until `found` gives something; by default at most a minute, which a loaded machine may need. */
+export async function until<T>(
+  what: string,
+  found: () => T | undefined | Promise<T | undefined>,
+  seconds = SECONDS,
+): Promise<T> {
+  const end = Date.now() + seconds * 1000;
   for (;;) {
     const value = await found();
     if (value !== undefined) {
       return value;
     }
     if (Date.now() > end) {
-      throw new Error(`not seen within ${SECONDS} s: ${what}`);
+      throw new Error(`not seen within ${seconds} s: ${what}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -42,6 +46,11 @@ export async function run(): Promise<void> {
 export function finish(report: Record<string, string>): void {
   write(report);
   console.log("The suite has ended.");
+}
+
+/** Asks on the console for another window: VS Code has opened this one without what the suite is about. */
+export function forsake(): void {
+  console.log("This window will not do.");
 }
 
 async function endless(): Promise<never> {
