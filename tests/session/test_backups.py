@@ -88,3 +88,17 @@ async def test_what_else_is_in_the_index_stays_there(backups: Backups, workspace
 async def test_what_may_be_read_only_after_a_question_is_not_dumped(backups: Backups, workspace: Path) -> None:
     assert await backups.dump(".env", "TOKEN=1") is None
     assert not (workspace / ".marvin").exists()
+
+
+async def test_a_backup_has_nothing_of_what_may_be_read_only_after_a_question(
+    backups: Backups, workspace: Path
+) -> None:
+    read = [
+        Message("assistant", (ToolCall("c", "read_file", '{"path": "./config/.env"}'),)),
+        Message("tool", (ToolResult("c", "read_file", "TOKEN=swordfish failed"),)),
+    ]
+    await backups.keep([*GONE, *read], compaction(1))
+    (path,) = (workspace / ".marvin" / "logs").iterdir()
+    index = (workspace / ".marvin" / "memories" / "INDEX.md").read_text()
+    assert "swordfish" not in path.read_text() + index
+    assert "left out: ./config/.env" in path.read_text()
