@@ -34,7 +34,7 @@ def test_what_is_asked_about_the_code_at_the_cursor_is_answered_where_it_belongs
         "globals": True,
     }
     assert drive("oneshots.lua", repository, model_environ, repository / "shop" / "basket.py") == expected
-    told = [str(request.json) for request in model_server.requests]
+    told = [str(request.json["messages"][1:]) for request in model_server.requests]
     assert any("- line 8: the sum is negative (checker)" in each for each in told)
     look = next(each for each in told if "Look" in each)
     assert "def total" in look
