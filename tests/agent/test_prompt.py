@@ -12,7 +12,7 @@ from marvin_server.agent.prompt import Block, Knowledge, Written, blocks, prompt
 GOLDEN = Path(__file__).parent / "prompts"
 PLAIN = Knowledge(working_dir="/work")
 EVERYTHING = Knowledge(
-    working_dir="/work/shop",
+    working_dir="/home/ada/shop",
     coding=True,
     readonly=True,
     person="- dietary: vegetarian\n- saved place home: Home, 1 Lane",

@@ -23,7 +23,7 @@ def own(environ: dict[str, str], directory: str) -> OwnFiles:
 
 
 def test_without_files_there_is_nothing(environ: dict[str, str]) -> None:
-    assert own(environ, "/work/shop") == OwnFiles()
+    assert own(environ, "/home/ada/shop") == OwnFiles()
 
 
 def test_convention_files_come_in_their_order_and_empty_ones_are_none(environ: dict[str, str], tmp_path: Path) -> None:
@@ -39,14 +39,14 @@ def test_convention_files_come_in_their_order_and_empty_ones_are_none(environ: d
 def test_instructions_hold_in_a_folder_and_all_beneath_it_the_nearest_first(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    put(tmp_path / ".marvin/config/instructions/work.md", "all work")
-    put(tmp_path / ".marvin/instructions/work/shop.md", "the ancestor's place")
-    put(tmp_path / ".marvin/config/instructions/work/shop.md", "the shop")
-    put(tmp_path / ".marvin/config/instructions/work/shop/api.md", "the api")
-    assert [file.text for file in own(environ, "/work/shop").instructions] == [
+    put(tmp_path / ".marvin/config/instructions/home/ada.md", "all work")
+    put(tmp_path / ".marvin/instructions/home/ada/shop.md", "the ancestor's place")
+    put(tmp_path / ".marvin/config/instructions/home/ada/shop.md", "the shop")
+    put(tmp_path / ".marvin/config/instructions/home/ada/shop/api.md", "the api")
+    assert [file.text for file in own(environ, "/home/ada/shop").instructions] == [
         *("the shop", "the ancestor's place", "all work")
     ]
-    assert own(environ, "/work/shop/api/v1").instructions[0].text == "the api"
+    assert own(environ, "/home/ada/shop/api/v1").instructions[0].text == "the api"
     assert own(environ, "/workshop").instructions == ()
 
 

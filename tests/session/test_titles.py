@@ -54,7 +54,7 @@ async def say(opened: OpenSession, prompt: str) -> None:
 
 async def ended(session: Session) -> None:
     opened, following = session
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await following
     await opened.session.close()
     await opened.ledger.aclose()

@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Self, TypeVar
 
-from prompt_toolkit.application import in_terminal
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout.containers import Container
@@ -210,9 +209,7 @@ class Console(ABC):
         self._frame()
         self._is_away = True
         try:
-            async with in_terminal():
-                await asyncio.to_thread(self._output.drain)
-                return await asyncio.to_thread(call)
+            return await self._output.lend(call)
         finally:
             self._is_away = False
             self._wake()

@@ -1,5 +1,6 @@
 """The terminal at both ends of an application: keys in, and frames out, which never wait for the terminal."""
 
+import asyncio
 import codecs
 import os
 import re
@@ -7,7 +8,9 @@ import select
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
+from prompt_toolkit.application import in_terminal
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyPress
@@ -17,6 +20,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from marvin_cli.view.paint import colour_bits
 from marvin_cli.view.signs import SIGNS, encoding
 from marvin_server.writer import Writer
+
+Result = TypeVar("Result")
 
 # OSC 11 asks for the colour of the background; the reply comes as if it were typed.
 _ASK_BACKGROUND = "\x1b]11;?\x1b\\"
@@ -146,6 +151,12 @@ class TerminalOutput(Vt100_Output):
         """Wait until the terminal has read everything, a second at most. It blocks."""
         if self._writer:
             self._writer.flush(_SECONDS_TO_END)
+
+    async def lend(self, call: Callable[[], Result]) -> Result:
+        """What ``call`` gives, run in a thread with the terminal to itself, below all that was written."""
+        async with in_terminal():
+            await asyncio.to_thread(self.drain)
+            return await asyncio.to_thread(call)
 
 
 def _ignore() -> None:

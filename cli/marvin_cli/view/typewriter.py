@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from prompt_toolkit.application import in_terminal
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -115,9 +114,7 @@ class Typewriter:
     async def _away(self, call: Callable[[], Result]) -> Result:
         self._is_away = True
         try:
-            async with in_terminal():
-                await asyncio.to_thread(self._output.drain)
-                return await asyncio.to_thread(call)
+            return await self._output.lend(call)
         finally:
             self._is_away = False
             waiting, self._waiting = self._waiting, []
