@@ -15,6 +15,7 @@ from marvin_server.workspace.orphans import Process, adoption, reap
 TAG = "MARVIN_COMMAND"
 _GRACE = 0.5
 _BOUND = 3.0
+_LISTS = 100  # a bound: others start processes all the time
 _CALM = 3  # looks that find nobody: one look misses a process that is about to exec, and so shows no environment
 _PAUSE = 0.005
 
@@ -94,32 +95,36 @@ class TaggedProcesses:
             yield pid
 
     def _living(self) -> Iterator[int]:
-        """The pids, each as soon as it is known: a process may fork and end while the others are looked at."""
+        """The pids, each as soon as it is known: a process may fork and end while the others are looked at.
+
+        So the list is taken again until it has none that was not looked at.
+        """
         parents: dict[int, int] = {}
         found: set[int] = set()
-        seen: list[Process] = []
-        for process in _processes():
-            seen.append(process)
-            if not process.is_running:
-                continue
-            pid = process.pid
-            parents[pid] = process.parent
-            if process.session == self.leader or self._is_tagged(pid):
-                found.add(pid)
-                yield pid
-        orphans = self._adoption.orphans(seen, self.leader)
-        reap(orphan.pid for orphan in orphans)
-        for process in orphans:
-            if process.is_running and process.pid not in found:
-                found.add(process.pid)
-                yield process.pid
-        for pid in parents:
-            line = [pid]
-            while line[-1] not in found and (parent := parents.get(line[-1])):
-                line.append(parent)
-            if line[-1] in found:
-                yield from line[:-1]
-                found.update(line)
+        looked_at: set[int] = set()
+        for _ in range(_LISTS):
+            new = _pids() - looked_at
+            looked_at |= new
+            for process in _processes(new):
+                pid = process.pid
+                is_orphan = self._adoption.is_orphan(process, self.leader)
+                if not process.is_running:
+                    if is_orphan:
+                        reap([pid])
+                    continue
+                parents[pid] = process.parent
+                if process.session == self.leader or is_orphan or self._is_tagged(pid):
+                    found.add(pid)
+                    yield pid
+            for pid in parents:
+                line = [pid]
+                while line[-1] not in found and (parent := parents.get(line[-1])):
+                    line.append(parent)
+                if line[-1] in found:
+                    yield from line[:-1]
+                    found.update(line)
+            if not new:
+                return
 
     def _is_tagged(self, pid: int) -> bool:
         try:
@@ -231,13 +236,16 @@ def best_way() -> type[Descendants]:
     return ProcessGroup
 
 
-def _processes() -> Iterator[Process]:
-    """Every process, the newest first.
+def _pids() -> set[int]:
+    return {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
+
+
+def _processes(pids: Iterable[int]) -> Iterator[Process]:
+    """Those that there still are, the newest first.
 
     One that has no memory is a zombie, or about to be: its files are closed already, and it runs no code any more.
     """
-    pids = sorted((int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()), reverse=True)
-    for pid in pids:
+    for pid in sorted(pids, reverse=True):
         with suppress(OSError):
             stat = Path(f"/proc/{pid}/stat").read_bytes()
             fields = stat[stat.rindex(b")") + 2 :].split(b" ")

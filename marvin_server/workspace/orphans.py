@@ -45,19 +45,16 @@ class Adoption:
         finally:
             self._commands -= 1
 
-    def orphans(self, processes: Iterable[Process], leader: int | None) -> list[Process]:
-        """Those of ``processes`` that the only command, whose own process is ``leader``, has left to Marvin."""
-        if self._commands != 1:
-            return []
-        return [
-            process
-            for process in processes
-            if process.parent == os.getpid()
+    def is_orphan(self, process: Process, leader: int | None) -> bool:
+        """Whether the only command, whose own process is ``leader``, has left ``process`` to Marvin."""
+        return (
+            self._commands == 1
+            and process.parent == os.getpid()
             and process.pid != leader
             and process.pid not in self._others
             and process.session != os.getsid(0)
             and process.started >= int(self._since)
-        ]
+        )
 
 
 def _children() -> frozenset[int]:
