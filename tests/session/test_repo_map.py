@@ -1,8 +1,11 @@
 """The map in the prompts of a real session."""
 
+import asyncio
 from pathlib import Path
 
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
+from tests.processes import processes_with
 from tests.session.turns import Opener, finish
 
 KAYAK = "class Kayak:\n    def paddle(self): ...\n"
@@ -34,3 +37,16 @@ async def test_without_the_setting_no_map_is_made(opener: Opener, workspace: Pat
     await finish(events)
     assert "Kayak" not in provider.requests[0].system
     assert not (tmp_path / "home" / "cache" / "maps").exists()
+
+
+async def test_a_map_that_is_still_made_ends_with_the_session(opener: Opener, workspace: Path) -> None:
+    text = "\n".join(f"def made_{number}() -> int: ..." for number in range(2000))
+    for number in range(1500):
+        (workspace / f"f{number}.py").write_text(text)
+    opened = opener(Scripted(["Done."]), repo_map="auto")
+    opened.session.submit("Who paddles the kayak?")
+    async with asyncio.timeout(SECONDS):
+        while not await asyncio.to_thread(processes_with, str(workspace)):
+            pass
+    await opened.session.close()
+    assert processes_with(str(workspace)) == []

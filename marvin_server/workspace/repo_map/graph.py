@@ -13,7 +13,7 @@ def pagerank(
     neighbours: Callable[[int], Mapping[int, float]],
     *,
     damping: float = 0.5,
-    tolerance: float = 2e-3,
+    tolerance: float = 1e-2,
 ) -> dict[int, float]:
     """The approximate personalised PageRank of the nodes that matter to ``seeds``, whose weights add up to 1.
 

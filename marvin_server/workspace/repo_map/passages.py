@@ -1,14 +1,15 @@
 """The part of a text that answers a question best: one definition with what stands above it, not a file as a whole."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
+from marvin_server.workspace.repo_map.index import Word
 from marvin_server.workspace.repo_map.languages import language_of
 from marvin_server.workspace.repo_map.scan import definitions
-from marvin_server.workspace.repo_map.words import keys, names
+from marvin_server.workspace.repo_map.words import names
 
 _LONGEST = 60  # lines
 _TITLE = 1.0  # how much more a word counts in the first lines
@@ -22,16 +23,19 @@ class Passage(Struct, frozen=True):
     end: int
 
 
-def passages(path: str, text: str, weights: Mapping[int, float]) -> list[Passage]:
-    """The passages of ``text`` that have any of the words with these ``weights``, the best first."""
+def passages(path: str, text: str, words: Sequence[Word]) -> list[Passage]:
+    """The passages of ``text`` that have any of ``words``, the best first."""
     lines = text.split("\n")
-    known = {name: one for name in names(_bytes(text)) if (one := weights.keys() & keys(name))}
     found: list[Passage] = []
     for first, head, end in _blocks(path, text, lines):
-        title = _words(lines[head : head + 1], known)
-        body = _words(lines[first:end], known)
-        if body:
-            score = sum(weights[key] * (1 + _TITLE * (key in title)) for key in body)
+        title = names(lines[head].encode("utf-8", "replace"))
+        body = names("\n".join(lines[first:end]).encode("utf-8", "replace"))
+        score = sum(
+            word.weight * (1 + _TITLE * (not word.names.isdisjoint(title)))
+            for word in words
+            if not word.names.isdisjoint(body)
+        )
+        if score:
             found.append(Passage(score / (1 + (end - first) / (4 * _LONGEST)), first, end))
     return sorted(found, key=lambda one: (-one.score, one.first))
 
@@ -52,12 +56,3 @@ def _blocks(path: str, text: str, lines: list[str]) -> Iterator[tuple[int, int, 
     for first, end in pairwise(sorted(cuts)):
         for part in range(first, end, _LONGEST):
             yield part, max(part, cuts[first]), min(part + _LONGEST, end)
-
-
-def _words(lines: list[str], known: Mapping[bytes, set[int]]) -> set[int]:
-    """The keys of those words in ``lines`` that are in ``known`` names."""
-    return set[int]().union(*(known[name] for name in names(_bytes("\n".join(lines))) & known.keys()))
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")

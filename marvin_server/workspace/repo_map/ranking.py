@@ -8,9 +8,9 @@ from functools import cache
 from msgspec import Struct
 
 from marvin_server.workspace.repo_map.graph import pagerank
-from marvin_server.workspace.repo_map.index import Index
+from marvin_server.workspace.repo_map.index import Index, Word
 from marvin_server.workspace.repo_map.passages import Passage, passages
-from marvin_server.workspace.repo_map.words import key, keys_of, names
+from marvin_server.workspace.repo_map.words import names, stems_of
 
 _MOST_WORDS = 24
 _END = 1_000  # characters
@@ -45,12 +45,11 @@ def ranked(index: Index, query: str, focus: Sequence[str], read: Callable[[str],
     numbers = {path: number for number, path in enumerate(index.paths)}
     at_work = [numbers[path] for path in focus if path in numbers]
     words = _telling(index, query)
-    weights = {one: weight for one, (weight, _) in words.items()}
     by_words = _by_words(index, query, words)
     if query.strip() and not by_words and not at_work:
         return []
     best = sorted(by_words, key=lambda number: (-by_words[number], number))
-    rank = _by_graph(index, by_words, best[:_SEEDS], at_work)
+    rank = _by_graph(index, by_words, best[:_SEEDS], at_work, read)
     highest_words = max(by_words.values(), default=1.0)
     highest_rank = max(rank.values(), default=1.0)
     first = {
@@ -58,46 +57,41 @@ def ranked(index: Index, query: str, focus: Sequence[str], read: Callable[[str],
         for number in {*best[: 4 * _CANDIDATES], *rank}
     }
     candidates = sorted(first, key=lambda number: (-first[number], number))[:_CANDIDATES]
-    whole = sum(weights.values()) or 1.0
+    whole = sum(word.weight for word in words)
     asks_for_tests = bool(re.search(r"\b(tests?|specs?)\b", query, re.IGNORECASE))
     found: list[Ranked] = []
     for number in candidates:
         path = index.paths[number]
-        text = read(path) if weights else None
-        parts = passages(path, text, weights)[:5] if text is not None else []
+        text = read(path) if words else None
+        parts = passages(path, text, words)[:5] if text is not None else []
         passage = parts[0].score / whole if parts else 0.0
         less = _OF_TESTS if _TEST.search(path) and not asks_for_tests else 1.0
         found.append(Ranked(path, (first[number] + passage) * less, parts))
     return sorted(found, key=lambda one: (-one.score, one.path))
 
 
-def _telling(index: Index, query: str) -> dict[int, tuple[float, list[int]]]:
-    """The words of ``query`` that tell most: the fewer files have one, the more it weighs. With those files."""
-    count = len(index.paths)
-    found: dict[int, tuple[float, list[int]]] = {}
-    for one in keys_of(query.encode("utf-8", "replace")) - _fillers():
-        if files := index.with_word(one):
-            found[one] = math.log(1 + (count - len(files) + 0.5) / (len(files) + 0.5)), files
-    return dict(sorted(found.items(), key=lambda item: (-item[1][0], item[0]))[:_MOST_WORDS])
+def _telling(index: Index, query: str) -> list[Word]:
+    """The words of ``query`` that tell most."""
+    words = map(index.with_word, stems_of(query.encode("utf-8", "replace")) - _fillers())
+    return sorted((word for word in words if word.files), key=lambda word: (-word.weight, word.stem))[:_MOST_WORDS]
 
 
-def _by_words(index: Index, query: str, words: Mapping[int, tuple[float, list[int]]]) -> dict[int, float]:
+def _by_words(index: Index, query: str, words: Sequence[Word]) -> dict[int, float]:
     scores: dict[int, float] = {}
-    for one, (weight, files) in words.items():
-        for number in files:
-            times = 1 + _TITLED * index.is_titled(number, one)
-            scores[number] = scores.get(number, 0.0) + weight * times
+    for word in words:
+        for number in word.files:
+            scores[number] = scores.get(number, 0.0) + word.weight * (1 + _TITLED * (number in word.titled))
     for number, score in scores.items():
-        scores[number] = score / (0.7 + 0.3 * index.length(number))
-    for name in filter(_is_code, names(query.encode("utf-8", "replace"))):
-        for number in (definers := index.defining(key(name))):
+        scores[number] = 2 * score / (1 + math.sqrt(index.length(number)))
+    for definers in index.defining(set(filter(_is_code, names(query.encode("utf-8", "replace"))))).values():
+        for number in definers:
             scores[number] = scores.get(number, 0.0) + _NAMED * math.log(1 + len(index.paths) / len(definers))
     return scores
 
 
 @cache
-def _fillers() -> set[int]:
-    return keys_of(_FILLERS)
+def _fillers() -> set[str]:
+    return stems_of(_FILLERS)
 
 
 def _is_code(name: bytes) -> bool:
@@ -106,9 +100,13 @@ def _is_code(name: bytes) -> bool:
 
 
 def _by_graph(
-    index: Index, scores: Mapping[int, float], best: Sequence[int], at_work: Sequence[int]
+    index: Index,
+    scores: Mapping[int, float],
+    best: Sequence[int],
+    at_work: Sequence[int],
+    read: Callable[[str], str | None],
 ) -> dict[int, float]:
-    """The rank of what the best files and the files at work depend on."""
+    """The rank of what the best files and the files at work depend on; without any, of what the most depend on."""
     seeds: dict[int, float] = {}
     for number in best:
         seeds[number] = seeds.get(number, 0.0) + scores[number]
@@ -116,7 +114,11 @@ def _by_graph(
     for number in at_work:
         seeds[number] = seeds.get(number, 0.0) + share / len(at_work)
     if not seeds:
-        count = max(1, len(index.paths))
-        return pagerank(dict.fromkeys(range(count), 1 / count), index.dependencies, tolerance=0.5 / count)
+        return index.depended_on()
+
+    def dependencies(number: int) -> dict[int, float]:
+        text = read(index.paths[number])
+        return index.dependencies(number, names(text.encode("utf-8", "replace"))) if text else {}
+
     whole = sum(seeds.values())
-    return pagerank({number: weight / whole for number, weight in seeds.items()}, index.dependencies)
+    return pagerank({number: weight / whole for number, weight in seeds.items()}, dependencies)

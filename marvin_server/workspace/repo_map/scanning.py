@@ -4,71 +4,83 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Event
 
 import msgspec
 
-from marvin_server.errors import ToolError
 from marvin_server.workspace.confine import Root
+from marvin_server.workspace.repo_map.reading import contents
 from marvin_server.workspace.repo_map.scan import LARGEST, Facts, scan
+from marvin_server.workspace.repo_map.segment import segment
+from marvin_server.workspace.repo_map.survey import Stamp
 from marvin_server.workspace.undisturbed import undisturbed
 
 _FEW = 100
 _SMALL = 300_000  # bytes in all
 _PROCESSES = 4
+_SHARE = 2_500  # files, about
+_OPENING = 10_000  # bytes that are scanned in the time that it takes to open a file
 _SECONDS = 120.0
 _LENGTH = 4  # bytes that tell a frame's
 
-Scanned = list[tuple[bytes, Facts]]  # by path, as the system spells it
+Share = list[tuple[str, Stamp]]
 
 
-async def scan_all(root: Root, sizes: Mapping[str, int], take: Callable[[str, Facts], None]) -> None:
-    """Call ``take`` with the facts of each of the files, which are given with their sizes in bytes, as they come.
+async def scan_all(root: Root, files: Mapping[str, Stamp], take: Callable[[bytes], None]) -> None:
+    """Call ``take``, in threads, with the segments that the files make up, as msgpack, as they come.
 
-    A file that cannot be read has those of its path. All that was started has ended on return, cancellation included.
-    What processes fail to do within two minutes is left out.
+    What is in a file that cannot be read counts as nothing. All that was started has ended on return, cancellation
+    included. What processes fail to do within two minutes is left out.
     """
-    if len(sizes) <= _FEW and sum(sizes.values()) <= _SMALL:
+    if len(files) <= _FEW and sum(size for _, size, _ in files.values()) <= _SMALL:
         stopped = Event()
-
-        def one_after_the_other() -> None:
-            for path in sizes:
-                if stopped.is_set():
-                    return
-                take(path, scan(path, content(root, path)))
-
         try:
-            await asyncio.to_thread(one_after_the_other)
+            scanned = _one_after_the_other(root, files, stopped)
+            await asyncio.to_thread(lambda: take(msgspec.msgpack.encode(segment(scanned))))
         finally:
             stopped.set()
         return
-    paths = sorted(sizes, key=sizes.__getitem__, reverse=True)
-    count = min(os.cpu_count() or 1, _PROCESSES, -(-len(paths) // _FEW))
+    count = min(os.cpu_count() or 1, _PROCESSES, -(-len(files) // _FEW))
+    shares = _shares(files, count)
     with ExitStack() as stack:
         children = [stack.enter_context(_child(root)) for _ in range(count)]
-        shares = [paths[start::count] for start in range(count)]
-        reading = [asyncio.to_thread(_read, child, share, take) for child, share in zip(children, shares, strict=True)]
+        reading = [
+            asyncio.to_thread(_read, child, shares[number::count], take) for number, child in enumerate(children)
+        ]
         try:
-            await undisturbed(asyncio.wait_for(asyncio.gather(*reading), _SECONDS), partial(_kill, children))
-        except (OSError, EOFError, msgspec.MsgspecError) as error:
-            logging.getLogger("marvin.workspace").warning("the repo map lacks files: %r", error)
+            all_read = asyncio.gather(*reading, return_exceptions=True)
+            results = await undisturbed(asyncio.wait_for(all_read, _SECONDS), partial(_kill, children))
+        except TimeoutError as error:
+            results = [error]
         finally:
             _kill(children)
+    for error in filter(None, results):
+        logging.getLogger("marvin.workspace").warning("the repo map lacks files: %r", error)
 
 
-def content(root: Root, path: str) -> bytes:
-    """What is in the file ``path``, no more of it than tells that it is too large; nothing when it cannot be read."""
-    try:
-        with os.fdopen(root.open(path), "rb", buffering=0) as file:
-            head = file.read(8192)
-            return head if len(head) < 8192 or b"\0" in head else head + (file.read(LARGEST) or b"")
-    except (OSError, ToolError):
-        return b""
+def _shares(files: Mapping[str, Stamp], count: int) -> list[Share]:
+    """The files in the order of their paths, as neighbours have names in common, in a multiple of ``count`` runs that
+    take about as long each."""
+    number = count * -(-len(files) // (count * _SHARE))
+    ordered = sorted(files.items())
+    work = list(accumulate(min(size, LARGEST) + _OPENING for _, (_, size, _) in ordered))
+    shares: list[Share] = [[] for _ in range(number)]
+    for file, done in zip(ordered, work, strict=True):
+        shares[(done - 1) * number // work[-1]].append(file)
+    return shares
+
+
+def _one_after_the_other(root: Root, files: Mapping[str, Stamp], stopped: Event) -> Iterator[tuple[str, Stamp, Facts]]:
+    for path, content in contents(root, files):
+        if stopped.is_set():
+            return
+        yield path, files[path], scan(path, content)
 
 
 def _child(root: Root) -> "Popen[bytes]":
@@ -76,20 +88,17 @@ def _child(root: Root) -> "Popen[bytes]":
     return Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=Path(__file__).parent)
 
 
-def _read(child: "Popen[bytes]", paths: Sequence[str], take: Callable[[str, Facts], None]) -> None:
-    """Have ``child`` scan ``paths``. Raises OSError or EOFError when it ends before that."""
+def _read(child: "Popen[bytes]", shares: Sequence[Share], take: Callable[[bytes], None]) -> None:
+    """Have ``child`` scan ``shares``. Raises OSError or EOFError when it ends before that."""
     assert child.stdin is not None
     assert child.stdout is not None
     with child.stdin as stdin:
-        stdin.write(msgspec.msgpack.encode([os.fsencode(path) for path in paths]))
-    missing = len(paths)
-    while missing:
-        if len(length := child.stdout.read(_LENGTH)) < _LENGTH:
+        stdin.write(msgspec.msgpack.encode([[(os.fsencode(path), stamp) for path, stamp in share] for share in shares]))
+    for _ in shares:
+        length = int.from_bytes(child.stdout.read(_LENGTH), "big")
+        if len(encoded := child.stdout.read(length)) < max(1, length):
             raise EOFError("a process that scans files has ended")
-        frame = msgspec.msgpack.decode(child.stdout.read(int.from_bytes(length, "big")), type=Scanned)
-        for path, facts in frame:
-            take(os.fsdecode(path), facts)
-        missing -= len(frame)
+        take(encoded)
 
 
 def _kill(children: Sequence["Popen[bytes]"]) -> None:

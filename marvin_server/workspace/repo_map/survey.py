@@ -10,45 +10,49 @@ from msgspec import Struct
 from marvin_server.workspace import listing
 from marvin_server.workspace.confine import Root
 
-MOST_FILES = 25_000
 # File systems tell times in steps: what was changed this shortly before it was looked at may change unseen.
 _UNSURE = 2_000_000_000  # nanoseconds
+_SIGNED = (1 << 63) - 1  # what a signed number of 64 bits can hold
 _RULES = frozenset({".gitignore", ".ignore"})
 
 Stamp = tuple[int, int, int]  # mtime in nanoseconds, size in bytes, inode
 
 
 class Folder(Struct, frozen=True):
-    """A folder as it was at ``stamp``, with its files, but for those that need a question before they are read."""
+    """A folder as it was at ``stamp``, with its files."""
 
     stamp: Stamp
     files: dict[str, Stamp]
 
 
-Survey = dict[str, Folder]  # by path, relative to the root
+class Survey(Struct, frozen=True):
+    """Folders by their paths, which are relative to the root, and how many files beyond those were ``left_out``."""
+
+    folders: Mapping[str, Folder] = {}
+    left_out: int = 0
+
+    def files(self) -> dict[str, Stamp]:
+        """The stamps of all files by path."""
+        return {
+            name if path == "." else f"{path}/{name}": stamp
+            for path, folder in self.folders.items()
+            for name, stamp in folder.files.items()
+        }
 
 
-def survey(root: Root, known: Mapping[str, Folder]) -> Survey:
-    """The folders and files that ``listing.walk`` finds, the first ``MOST_FILES`` of them, shallow ones first.
+def survey(root: Root, known: Survey, most: int) -> Survey:
+    """The folders and files that ``listing.walk`` finds, ``most`` files at most, shallow ones first.
 
     ``known`` is what was found the last time, maybe nothing. While its folders and the rules of what to ignore are as
     they were, only the stamps are taken again. Raises ToolError when the root cannot be listed.
     """
-    if known:
-        again = _stamped(root, {path: folder.files for path, folder in known.items()})
-        if _has_same_names(known, again):
-            return again
-    return _stamped(root, dict(_first(root, listing.folders(root))))
-
-
-def files(found: Mapping[str, Folder]) -> dict[str, Stamp]:
-    """The stamps of all files by path."""
-    return {inside(path, name): stamp for path, folder in found.items() for name, stamp in folder.files.items()}
-
-
-def inside(folder: str, name: str) -> str:
-    """The path of ``name`` in ``folder``."""
-    return name if folder == "." else f"{folder}/{name}"
+    if known.folders:
+        again = _stamped(root, {path: folder.files for path, folder in known.folders.items()})
+        if _has_same_names(known.folders, again):
+            return Survey(again, known.left_out)
+    folders = listing.folders(root)
+    count = sum(map(len, folders.values()))
+    return Survey(_stamped(root, dict(_first(folders, most))), max(0, count - most))
 
 
 def _has_same_names(known: Mapping[str, Folder], again: Mapping[str, Folder]) -> bool:
@@ -64,17 +68,16 @@ def _has_same_names(known: Mapping[str, Folder], again: Mapping[str, Folder]) ->
     return True
 
 
-def _first(root: Root, folders: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
-    room = MOST_FILES
+def _first(folders: Mapping[str, Sequence[str]], most: int) -> Iterator[tuple[str, Sequence[str]]]:
+    room = most
     for path in sorted(folders, key=lambda path: (path.count("/"), path)):
-        free = [name for name in folders[path][:room] if not root.protection(inside(path, name), writing=False)]
-        yield path, free
-        room -= len(free)
+        yield path, folders[path][:room]
+        room -= len(folders[path][:room])
 
 
-def _stamped(root: Root, folders: Mapping[str, Iterable[str]]) -> Survey:
+def _stamped(root: Root, folders: Mapping[str, Iterable[str]]) -> dict[str, Folder]:
     """By path, not through ``Root``: a stamp tells nothing of what is in a file, and ``Root`` opens what is read."""
-    found: Survey = {}
+    found: dict[str, Folder] = {}
     for path, names in folders.items():
         way = str(root.path) if path == "." else f"{root.path}/{path}"
         try:
@@ -91,4 +94,4 @@ def _stamped(root: Root, folders: Mapping[str, Iterable[str]]) -> Survey:
 
 def _stamp(path: str) -> Stamp:
     status = os.lstat(path)
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino & _SIGNED
