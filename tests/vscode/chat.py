@@ -6,7 +6,7 @@ from contextlib import suppress
 from playwright.async_api import FrameLocator, expect
 from playwright.async_api import TimeoutError as TimedOut
 
-from tests.vscode.code_server import SECONDS
+from tests.patience import SECONDS
 
 
 async def begin_anew(chat: FrameLocator) -> None:

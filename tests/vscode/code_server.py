@@ -15,11 +15,11 @@ from typing import Any, Self
 
 import pytest
 
+from tests.patience import SECONDS
+
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "editors" / "vscode"
 MARVIN = Path(sys.executable).with_name("marvin")
-SECONDS = 60.0
-"""How long VS Code may take for one thing, on a machine that has much else to do."""
 
 _CODE_SERVER = ROOT / ".cache" / "code-server"
 _PROGRAM = _CODE_SERVER / "node_modules" / ".bin" / "code-server"

@@ -60,6 +60,7 @@ async def test_what_waits_for_a_review_is_marked_in_the_next_window_without_the_
     await window.editor.click()
     await window.page.keyboard.press("Control+s")
     await window.hide_chat()
+    await window.kept('"marvin.review":true')
     await window.reload()
     await window.search.wait_for()
     await window.press("Keep")

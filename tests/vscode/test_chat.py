@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.async_api import FrameLocator, expect
 
+from tests.patience import SECONDS
 from tests.processes import processes_with
 from tests.vscode.chat import begin_anew, decide, say
-from tests.vscode.code_server import MARVIN, SECONDS
+from tests.vscode.code_server import MARVIN
 from tests.vscode.window import Window
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
@@ -115,6 +116,7 @@ async def test_a_reload_keeps_conversation_and_draft(chat: FrameLocator, window:
     await window.command("View: Show Explorer")
     await window.show_chat()
     await expect(chat.get_by_label("Message to Marvin")).to_have_value("not sent yet")
+    await window.kept("not sent yet")
     await window.reload()
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
     await expect(chat.get_by_label("Message to Marvin")).to_have_value("not sent yet")
@@ -126,7 +128,7 @@ async def test_a_window_starts_no_server_before_it_is_needed(
     await say(chat, "Remember this")
     await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("You said: Remember this")
     await window.hide_chat()
-    (before,) = _servers(repository)
+    before = await _server(window, repository)
     await window.reload()
     await window.search.wait_for()
     await window.page.locator(".statusbar-item", has_text="Marvin").wait_for()
@@ -141,8 +143,7 @@ async def test_a_turn_whose_server_is_killed_keeps_its_words_and_says_so(
     await say(chat, "Slowly please")
     answer = chat.get_by_role("article", name="Marvin")
     await expect(answer).to_contain_text("word20")
-    (server,) = _servers(repository)
-    os.kill(server, signal.SIGKILL)
+    os.kill(await _server(window, repository), signal.SIGKILL)
     word = chat.get_by_role("log").get_by_text("The server ended during this turn.")
     await expect(word).to_be_visible()
     await say(chat, "After it")
@@ -150,6 +151,14 @@ async def test_a_turn_whose_server_is_killed_keeps_its_words_and_says_so(
     await expect(answer.first).to_contain_text("word20")
     await expect(word).to_have_count(1)
     await window.picture("killed")
+
+
+async def _server(window: Window, folder: Path) -> int:
+    """The only server that works in a folder, once that of the window before a reload has ended."""
+    async with asyncio.timeout(SECONDS):
+        while len(found := _servers(folder)) != 1:
+            await window.page.wait_for_timeout(100)
+    return found[0]
 
 
 def _servers(folder: Path) -> list[int]:

@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 
 from playwright.async_api import BrowserContext, FrameLocator, Locator, Page, async_playwright, expect
 
-from tests.vscode.code_server import SECONDS
+from tests.patience import SECONDS
 
 SIZE = (1280, 800)
 _THEMES: Mapping[Literal["light", "dark"], str] = {"light": "vs", "dark": "vs-dark"}
 _VIEW = 'iframe.webview.ready[src*="extensionId=marvin-assistant.marvin"]'
-_STORED = """async (folder) => {
+_STORED = """async ([folder, key, part]) => {
   const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
   let hash = 0;
   for (const code of [149417, ...Array.from(folder, (letter) => letter.charCodeAt(0))]) {
@@ -25,12 +25,12 @@ _STORED = """async (folder) => {
   const isOurs = ({ name }) => name.startsWith(`vscode-web-state-db-${hash.toString(16)}-`);
   const database = await done(indexedDB.open((await indexedDB.databases()).find(isOurs).name));
   const items = () => database.transaction("ItemTable").objectStore("ItemTable");
-  while ((await done(items().get("workbench.sidebar.activeviewletid"))) !== "workbench.view.search") {
+  while (!(await done(items().get(key)))?.includes(part)) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   database.close();
 }"""
-"""Until VS Code has stored of the window on a folder that its side bar shows the search. What it stores of a window
+"""Until VS Code has stored of the window on a folder what has this part under this key. What it stores of a window
 is in a database that is named by a hash of the folder's URI (``hash`` of its base/common/hash.ts)."""
 _OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -117,8 +117,12 @@ class Window:
         """Show the search in its place, after a reload, too: VS Code stores that a little later."""
         await self.command("View: Show Search")
         await self.search.wait_for()
-        async with asyncio.timeout(SECONDS):
-            await self.page.evaluate(_STORED, self._place)
+        await self._stored("workbench.sidebar.activeviewletid", "workbench.view.search")
+
+    async def kept(self, words: str) -> None:
+        """Wait until VS Code has stored what the extension keeps of a workspace, with these words in it: what was
+        changed in the moment before a reload is lost."""
+        await self._stored("marvin-assistant.marvin", words)
 
     @property
     def search(self) -> Locator:
@@ -156,6 +160,10 @@ class Window:
         await self.page.screenshot(path=place / "last.png")
         (place / "console.txt").write_text("\n".join(self.said))
         print(f"The screen and the console are in {place}")
+
+    async def _stored(self, key: str, part: str) -> None:
+        async with asyncio.timeout(SECONDS):
+            await self.page.evaluate(_STORED, [self._place, key, part])
 
     async def _pick(self, text: str) -> None:
         await self.page.locator(".command-center-center").click()

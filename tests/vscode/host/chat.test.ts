@@ -116,7 +116,7 @@ test("each session keeps what was typed, pasted and added for it", async () => {
   await view.hear("The first");
   const first = view.sessionId;
   const picture = { mimeType: "image/png", data: "AAAA", name: "shot.png" };
-  view.post({ type: "draft", sessionId: first, text: "half a tho", pictures: [picture] });
+  view.post({ type: "draft", sessionId: first, text: "half a tho", at: 1, pictures: [picture] });
   await view.request("addContext", { kind: "gitDiff" });
   const chips = () => {
     const last = view.told.findLast((message) => message.type === "chips");
@@ -126,9 +126,9 @@ test("each session keeps what was typed, pasted and added for it", async () => {
   assert.deepEqual(chips(), ["changes"]);
   await view.request("new", {});
   assert.notEqual(view.sessionId, first);
-  assert.deepEqual([draft(), chips()], [{ text: "", pictures: [] }, []]);
+  assert.deepEqual([draft(), chips()], [{ text: "", at: 0, pictures: [] }, []]);
   await view.request("open", { sessionId: first });
-  assert.deepEqual([draft(), chips()], [{ text: "half a tho", pictures: [picture] }, ["changes"]]);
+  assert.deepEqual([draft(), chips()], [{ text: "half a tho", at: 1, pictures: [picture] }, ["changes"]]);
 });
 
 test("text is inserted into the last editor that can be written in", async () => {

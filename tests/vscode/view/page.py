@@ -47,7 +47,7 @@ def snapshot(**parts: Any) -> Message:
         "queued": [],
         "drafts": [],
     }
-    return {"type": "loaded", "snapshot": {**empty, **parts}, "draft": {"text": "", "pictures": []}}
+    return {"type": "loaded", "snapshot": {**empty, **parts}, "draft": {"text": "", "pictures": [], "at": 0}}
 
 
 def recorded(name: str) -> list[Message]:

@@ -163,7 +163,8 @@ async def test_a_queued_prompt_can_be_taken_back(view: View) -> None:
 async def test_a_draft_outlives_the_page(view: View) -> None:
     box = view.page.get_by_role("textbox", name="Message to Marvin")
     await box.fill("half a tho")
-    assert (await view.until_posted("draft"))[-1] == {"type": "draft", "sessionId": "s", "text": "half a tho"}
+    told = (await view.until_posted("draft"))[-1]
+    assert (told["sessionId"], told["text"]) == ("s", "half a tho")
     await view.page.reload()
     await view.tell(snapshot())
     await expect(box).to_have_value("half a tho")
@@ -184,14 +185,34 @@ async def test_a_file_is_completed_by_the_keys(view: View) -> None:
     files = [{"label": name, "insertText": f"@{name}", "kind": "file"} for name in ("shop.py", "shelf.py")]
     await view.answer("complete", files)
     box = page.get_by_role("textbox", name="Message to Marvin")
-    await box.press_sequentially("Look at @sh")
+    await box.fill("Look at @sh")
     await expect(page.get_by_role("option")).to_have_count(2)
-    assert (await view.posted("complete"))[-1] == {"sessionId": "s", "text": "Look at @sh", "cursor": 11}
+    assert await view.posted("complete") == [{"sessionId": "s", "text": "Look at @sh", "cursor": 11}]
     await box.press("ArrowDown")
     await expect(page.get_by_role("option", selected=True)).to_contain_text("shelf.py")
     await box.press("Enter")
     await expect(box).to_have_value("Look at @shelf.py ")
     await expect(page.get_by_role("listbox")).to_have_count(0)
+
+
+async def test_a_list_in_which_the_person_chooses_is_not_replaced(view: View) -> None:
+    page = view.page
+    shown = [{"label": name, "insertText": f"@{name}", "kind": "file"} for name in ("shop.py", "shelf.py", "sum.py")]
+    await view.answer("complete", shown)
+    box = page.get_by_role("textbox", name="Message to Marvin")
+    await box.fill("@s")
+    await expect(page.get_by_role("option")).to_have_count(3)
+    await page.evaluate("delete answers.complete")
+    await page.keyboard.insert_text("h")
+    await view.until_posted("complete", 2)
+    await box.press("ArrowDown")
+    await page.evaluate(
+        "result => tell({ type: 'answer', id: posted.findLast(({ method }) => method === 'complete').id, result })",
+        shown[:2],
+    )
+    await expect(page.get_by_role("option", selected=True)).to_contain_text("shelf.py")
+    await box.press("Enter")
+    await expect(box).to_have_value("@shelf.py ")
 
 
 async def test_a_question_shows_all_and_takes_no_answer_that_comes_too_early(view: View) -> None:
@@ -204,21 +225,13 @@ async def test_a_question_shows_all_and_takes_no_answer_that_comes_too_early(vie
     for text in ("echo ⟨U+202E⟩hi", "/workspace", "/bin/bash, no sandbox", "commands must be asked for"):
         await expect(card).to_contain_text(text)
     await expect(page.get_by_role("textbox", name="Message to Marvin")).to_be_focused()
-    await view.tell(
-        {
-            "type": "events",
-            "events": {
-                "sessionId": "s",
-                "turnId": "t",
-                "seq": 2,
-                "events": [
-                    {"type": "permission.resolved", "permissionId": "q", "decision": "deny", "by": "terminal"},
-                    {"type": "permission.requested", "permission": {**PERMISSION, "id": "q2"}},
-                ],
-            },
-        }
-    )
-    await page.evaluate("document.querySelector('.ways button').click()")
+    events = [
+        {"type": "permission.resolved", "permissionId": "q", "decision": "deny", "by": "terminal"},
+        {"type": "permission.requested", "permission": {**PERMISSION, "id": "q2"}},
+    ]
+    told = {"type": "events", "events": {"sessionId": "s", "turnId": "t", "seq": 2, "events": events}}
+    await page.evaluate("told => { tell(told); document.querySelector('.ways button').click() }", told)
+    await expect(card).to_contain_text("The question has only just come.")
     assert await view.posted("answer") == []
     await settled(view)
     await card.get_by_role("button", name="Allow once").click()
@@ -273,8 +286,8 @@ async def test_hunks_are_kept_and_rejected_one_by_one(view: View) -> None:
     await expect(change).to_contain_text("+3 −1")
     await change.get_by_role("button", name="Keep", exact=True).first.click()
     await change.get_by_role("button", name="Reject", exact=True).last.click()
-    await page.keyboard.type("too long")
-    await page.keyboard.press("Enter")
+    await change.get_by_placeholder("Why not?").fill("too long")
+    await change.get_by_placeholder("Why not?").press("Enter")
     assert await view.until_posted("resolve", 2) == [
         {"patchId": "p", "accept": ["h1"], "reject": []},
         {"patchId": "p", "accept": [], "reject": [{"hunkId": "h2", "reason": "too long"}]},
@@ -329,6 +342,23 @@ async def test_the_end_is_followed_only_while_the_person_is_there(view: View) ->
     await expect(page.get_by_text("Waits for your answer")).to_be_in_viewport()
 
 
+async def test_who_scrolls_up_in_the_frame_in_which_text_comes_stays_there(view: View) -> None:
+    page = view.page
+    log = page.get_by_role("log", name="Conversation")
+    lines = "\n\n".join(f"Line {at}" for at in range(100))
+    await page.evaluate(
+        """() => {
+          const content = document.querySelector("[role=log] > *");
+          new ResizeObserver(() => content.parentElement.scrollTo(0, 200)).observe(content);
+        }"""
+    )
+    await view.events(1, STARTED, {"type": "message.delta", "messageId": "a", "text": lines})
+    await page.wait_for_function("() => document.querySelector('[role=log]').scrollTop === 200")
+    await view.events(2, {"type": "message.delta", "messageId": "a", "text": f"\n\n{lines}"})
+    await expect(page.get_by_role("button", name="New text below")).to_be_visible()
+    assert await log.evaluate("log => log.scrollTop") == 200
+
+
 async def test_what_was_said_before_is_loaded_above_without_moving_the_text(view: View) -> None:
     def items(*names: str) -> list[dict[str, Any]]:
         text = "words\n\n" * 30
@@ -341,6 +371,7 @@ async def test_what_was_said_before_is_loaded_above_without_moving_the_text(view
     await view.tell(snapshot(session=session, items=items("two", "three"), cursor="two"))
     log = view.page.get_by_role("log")
     await expect(log.get_by_text("three words")).to_be_attached()
+    await view.page.wait_for_function("() => document.querySelector('[role=log]').scrollTop > 0")
     await log.evaluate("log => log.scrollTo(0, 0)")
     assert await view.until_posted("older") == [{"sessionId": "long", "before": "two"}]
     top = await log.get_by_text("two words").evaluate("item => item.getBoundingClientRect().top")
@@ -374,8 +405,10 @@ async def test_a_session_is_renamed_from_its_menu(view: View) -> None:
     await page.get_by_role("button", name="Session menu").click()
     await expect(page.get_by_role("menuitem", name="Rename")).to_be_focused()
     await page.keyboard.press("Enter")
-    await page.keyboard.type("Prices")
-    await page.keyboard.press("Enter")
+    title = page.get_by_role("textbox", name="Title of the session")
+    await expect(title).to_be_focused()
+    await title.fill("Prices")
+    await title.press("Enter")
     assert await view.until_posted("rename") == [{"sessionId": "s", "title": "Prices"}]
 
 
@@ -405,14 +438,17 @@ async def test_each_session_keeps_its_own_words_and_pictures(view: View) -> None
     other = {**SESSION, "id": "z"}
     shown = page.get_by_role("img", name="shot.png")
     box = page.get_by_role("textbox", name="Message to Marvin")
-    await view.tell({**snapshot(session=other), "draft": {"text": "of the other", "pictures": [picture]}})
+    await view.tell({**snapshot(session=other), "draft": {"text": "of the other", "pictures": [picture], "at": 1}})
     await expect(box).to_have_value("of the other")
     await expect(shown).to_be_attached()
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # what is new is told at once
+    assert await view.posted("draft") == []
     await box.fill("of the other, changed")
     await view.tell(snapshot())
     await expect(box).to_have_value("")
     await expect(shown).to_have_count(0)
-    assert await view.posted("draft") == [{"type": "draft", "sessionId": "z", "text": "of the other, changed"}]
+    (told,) = await view.posted("draft")
+    assert (told["sessionId"], told["text"]) == ("z", "of the other, changed")
 
 
 async def test_a_summary_is_a_line_that_opens_and_the_lines_of_a_command_stand_below_one_another(view: View) -> None:

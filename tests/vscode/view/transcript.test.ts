@@ -9,7 +9,7 @@ import type {
   SessionLoadResult,
   TurnEventsParams,
 } from "../../../editors/vscode/src/protocol";
-import { begin, EMPTY, endsOf, type Kept, received, type State } from "../../../editors/vscode/src/view/state";
+import { begin, endsOf, type Kept, received, type State } from "../../../editors/vscode/src/view/state";
 import { told } from "../../../editors/vscode/src/view/told";
 import { loaded, type Transcript, withOlder } from "../../../editors/vscode/src/view/transcript";
 import { compacted, sizes } from "../../../editors/vscode/src/view/words";
@@ -25,6 +25,7 @@ const session: Session = {
   busy: false,
 };
 const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+const NONE = { text: "", pictures: [], at: 0 };
 const empty: SessionLoadResult = {
   session,
   items: [],
@@ -322,18 +323,18 @@ test("the ends of turns outlive a reload of the session, and of the page", () =>
   };
   const kept: Kept = {
     sessionId: "s",
-    draft: { text: "typed", pictures: [] },
+    draft: { text: "typed", pictures: [], at: 2 },
     whenBusy: "steer",
     ends: endsOf(before),
   };
-  const state = received(begin(kept), { type: "loaded", snapshot, draft: EMPTY }, kept);
+  const state = received(begin(kept), { type: "loaded", snapshot, draft: NONE }, kept);
   assert.deepEqual(
     state.transcript?.items.map((item) => item.kind),
     ["prompt", "end"],
   );
   assert.equal(state.draft.text, "typed");
   assert.equal(state.whenBusy, "steer");
-  const again = received(state, { type: "loaded", snapshot, draft: EMPTY });
+  const again = received(state, { type: "loaded", snapshot, draft: NONE });
   assert.deepEqual(again.transcript?.items, state.transcript?.items);
 });
 
@@ -378,17 +379,26 @@ test("a prompt that waits is told by the snapshot until its turn begins, or is t
   assert.deepEqual(tell(loaded(snapshot), finished).queued, []);
 });
 
+test("of what the page and its host kept of a draft, the later one is shown", () => {
+  const shown = (host: number) => {
+    const kept: Kept = { sessionId: "s", draft: { text: "page", pictures: [], at: 2 }, whenBusy: "queue", ends: [] };
+    const draft = { text: "host", pictures: [], at: host };
+    return received(begin(kept), { type: "loaded", snapshot: empty, draft }, kept).draft.text;
+  };
+  assert.deepEqual([shown(1), shown(2), shown(3)], ["page", "page", "host"]);
+});
+
 test("another session brings its own draft", () => {
   const picture = { mimeType: "image/png", data: "AAAA", name: "shot.png" };
   let state = received(begin(undefined), {
     type: "loaded",
     snapshot: empty,
-    draft: { text: "first", pictures: [] },
+    draft: { text: "first", pictures: [], at: 1 },
   });
   state = received(state, {
     type: "loaded",
     snapshot: { ...empty, session: { ...session, id: "z" } },
-    draft: { text: "second", pictures: [picture] },
+    draft: { text: "second", pictures: [picture], at: 1 },
   });
   assert.deepEqual(state.draft, { text: "second", pictures: [picture] });
 });
@@ -396,7 +406,7 @@ test("another session brings its own draft", () => {
 /** A page that shows a session in which these were told. */
 function page(...events: TurnEventsParams["events"]): State {
   const params = { sessionId: "s", turnId: "t", seq: 1, events };
-  const shown = received(begin(undefined), { type: "loaded", snapshot: empty, draft: EMPTY });
+  const shown = received(begin(undefined), { type: "loaded", snapshot: empty, draft: NONE });
   return received(shown, { type: "events", events: params });
 }
 
@@ -423,7 +433,7 @@ test("a server that is lost ends its turn with a word, and what had come stays, 
   const wanted = ["Half an ans", true, "failed", "The server ended during this turn. What had arrived is kept."];
   assert.deepEqual(shown(), wanted);
   assert.equal(state.transcript?.turnId, undefined);
-  state = received(state, { type: "loaded", snapshot: { ...empty, items: [item] }, draft: EMPTY });
+  state = received(state, { type: "loaded", snapshot: { ...empty, items: [item] }, draft: NONE });
   assert.deepEqual(shown(), wanted);
 });
 

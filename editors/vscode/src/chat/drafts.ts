@@ -1,12 +1,14 @@
 /** What outlives a window: what was typed and not sent, for each session, the last session, and whether a review waits. */
 import type { Memento } from "vscode";
-import type { Draft, Picture } from "../shared/messages";
+import type { KeptDraft, Picture } from "../shared/messages";
 
 const SESSION = "marvin.session";
 const DRAFTS = "marvin.drafts";
 const REVIEW = "marvin.review";
 /** So many sessions keep a draft. */
 const MOST = 50;
+
+type Words = Pick<KeptDraft, "text" | "at">;
 
 export class Drafts {
   /** They may be large, and go with the window. */
@@ -33,21 +35,21 @@ export class Drafts {
     }
   }
 
-  get(sessionId: string): Draft {
-    return { text: this.all[sessionId] ?? "", pictures: this.pictures.get(sessionId) ?? [] };
+  get(sessionId: string): KeptDraft {
+    return { text: "", at: 0, ...this.all[sessionId], pictures: this.pictures.get(sessionId) ?? [] };
   }
 
   /** Without `pictures`, those stay that are there. */
-  async put(sessionId: string, text: string, pictures?: readonly Picture[]): Promise<void> {
+  async put(sessionId: string, { text, at }: Words, pictures?: readonly Picture[]): Promise<void> {
     if (pictures) {
       this.pictures.set(sessionId, pictures);
     }
     const { [sessionId]: _, ...others } = this.all;
-    const entries = text ? [...Object.entries(others), [sessionId, text]] : Object.entries(others);
+    const entries = [...Object.entries(others), [sessionId, { text, at }]];
     await this.state.update(DRAFTS, Object.fromEntries(entries.slice(-MOST)));
   }
 
-  private get all(): Record<string, string> {
-    return this.state.get<Record<string, string>>(DRAFTS, {});
+  private get all(): Record<string, Words> {
+    return this.state.get<Record<string, Words>>(DRAFTS, {});
   }
 }

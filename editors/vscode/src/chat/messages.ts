@@ -58,7 +58,7 @@ export class Messages implements vscode.Disposable {
       case "ready":
         return this.chat.ready();
       case "draft":
-        return this.drafts.put(message.sessionId, message.text, message.pictures);
+        return this.drafts.put(message.sessionId, message, message.pictures);
       case "removeChip":
         return this.pieces.remove(message.id);
       case "openPath":

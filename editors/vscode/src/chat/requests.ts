@@ -87,7 +87,7 @@ export class Requests {
         const lines = ["What was said in it cannot be brought back. Files are left as they are."];
         if (await ask(`Delete the session “${titleOf(session)}”?`, lines, "Delete")) {
           await server.request("marvin/session/delete", { sessionId });
-          await drafts.put(sessionId, "", []);
+          await drafts.put(sessionId, { text: "", at: Date.now() }, []);
           pieces.forget(sessionId);
           conversations.forget(sessionId);
         }

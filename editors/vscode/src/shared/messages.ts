@@ -47,13 +47,18 @@ export interface Draft {
   pictures: readonly Picture[];
 }
 
+/** A draft as it was kept at a time, in milliseconds since 1970; at 0 there was none. */
+export interface KeptDraft extends Draft {
+  at: number;
+}
+
 export type WhenBusy = "queue" | "steer";
 
 /** From the host to the view. */
 export type ToView =
   | { type: "connection"; connection: Connection }
   /** The session that is shown from now on; `draft` is what the person had typed for it. */
-  | { type: "loaded"; snapshot: SessionLoadResult; draft: Draft }
+  | { type: "loaded"; snapshot: SessionLoadResult; draft: KeptDraft }
   /** Older items, to be put before those that are there. */
   | { type: "older"; sessionId: string; items: SessionLoadResult["items"]; cursor?: string }
   | { type: "events"; events: TurnEventsParams }
@@ -74,7 +79,7 @@ export type ToView =
 export type FromView =
   | { type: "ready" }
   /** `pictures` when they are others than before. */
-  | { type: "draft"; sessionId: string; text: string; pictures?: readonly Picture[] }
+  | { type: "draft"; sessionId: string; text: string; at: number; pictures?: readonly Picture[] }
   | { type: "removeChip"; id: string }
   | { type: "openPath"; path: string; line?: number }
   | { type: "openLink"; url: string }

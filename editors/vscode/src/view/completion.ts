@@ -37,9 +37,12 @@ export function useCompletion(sessionId: string): {
   const [offer, setOffer] = useState<Offer>();
   const asked = useRef(0);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const close = () => {
+  const forget = () => {
     clearTimeout(timer.current);
     asked.current += 1;
+  };
+  const close = () => {
+    forget();
     setOffer(undefined);
   };
   useEffect(() => close, [sessionId]);
@@ -64,6 +67,8 @@ export function useCompletion(sessionId: string): {
       }, PAUSE_MS);
     },
     move(step) {
+      // Who chooses in a list is not given another one meanwhile.
+      forget();
       setOffer((now) => now && { ...now, at: (now.at + step + now.items.length) % now.items.length });
     },
   };

@@ -46,6 +46,8 @@ export function useFollow(
       height = inner.offsetHeight;
       if (isAtEnd.current) {
         outer.scrollTop = outer.scrollHeight;
+        // The person may go up before the browser tells of this.
+        top = outer.scrollTop;
       } else if (hasGrown) {
         setBelow(true);
       }

@@ -1,6 +1,6 @@
 /** All that the page shows, as a value, and what each message of the host makes of it. */
 import type { Message, Option, UsageGetResult } from "../protocol";
-import type { Chip, Connection, Draft, Picture, ToView, WhenBusy } from "../shared/messages";
+import type { Chip, Connection, Draft, KeptDraft, Picture, ToView, WhenBusy } from "../shared/messages";
 import type { End } from "./item";
 import { promptOf } from "./said";
 import { told } from "./told";
@@ -35,7 +35,7 @@ export interface State {
 /** What outlives the page. */
 export interface Kept {
   sessionId: string;
-  draft: Draft;
+  draft: KeptDraft;
   whenBusy: WhenBusy;
   ends: readonly End[];
 }
@@ -100,7 +100,9 @@ export function received(state: State, message: Exclude<ToView, { type: "answer"
 /** One text after the other, so that neither is lost. */
 export function joined(first: Draft, second: Draft): Draft {
   const gap = first.text && second.text && !/\s$/.test(first.text) ? (second.text.includes("\n") ? "\n" : " ") : "";
-  return { text: first.text + gap + second.text, pictures: [...first.pictures, ...second.pictures] };
+  // The same list where nothing is added: others are told to the host.
+  const pictures = second.pictures.length > 0 ? [...first.pictures, ...second.pictures] : first.pictures;
+  return { text: first.text + gap + second.text, pictures };
 }
 
 /** The words and pictures of a prompt, to be sent anew. */
@@ -132,7 +134,7 @@ function shown(state: State, message: Extract<ToView, { type: "loaded" }>, kept:
     ...rest,
     transcript: loaded(snapshot, own?.ends),
     // What was typed before there was a session stays.
-    draft: state.transcript ? draft : joined(own?.draft ?? draft, state.draft),
+    draft: joined(own && own.draft.at >= draft.at ? own.draft : draft, state.transcript ? EMPTY : state.draft),
     sent: [],
     problem: "",
     panel: "transcript",

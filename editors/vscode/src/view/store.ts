@@ -1,5 +1,5 @@
 /** The state of the page, and what the person can do to it. Whoever draws it calls `watch`. */
-import type { Draft, Request } from "../shared/messages";
+import type { Draft, KeptDraft, Request } from "../shared/messages";
 import { keep, kept as keptBefore, listen, post, request, type Answer, type Params } from "./host";
 import { begin, EMPTY, endsOf, joined, received, type Kept, type State } from "./state";
 import { notOf } from "./transcript";
@@ -13,7 +13,7 @@ let state = begin(before);
 let draw: (state: State) => void = () => {};
 let keys = 0;
 /** What the host has of the draft of a session. */
-let told: Draft & { sessionId: string } = { ...EMPTY, sessionId: "" };
+let told: KeptDraft & { sessionId: string } = { ...EMPTY, at: 0, sessionId: "" };
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Call `draw` with the state now and after each change. */
@@ -60,13 +60,14 @@ function keepNow(): void {
   // Until the server has taken a prompt, it is still what the person has typed.
   const whole = sent.filter((each) => each.state === "sending").reduceRight((rest, each) => joined(each, rest), draft);
   const sessionId = transcript.session.id;
-  keep({ sessionId, draft: whole, whenBusy, ends: endsOf(transcript).slice(-MOST_ENDS) } satisfies Kept);
   const { text, pictures } = whole;
   const hasOthers = pictures !== told.pictures && pictures.length + told.pictures.length > 0;
   if (text !== told.text || hasOthers) {
-    told = { text, pictures, sessionId };
-    post({ type: "draft", sessionId, text, ...(hasOthers && { pictures }) });
+    told = { text, pictures, sessionId, at: Date.now() };
+    post({ type: "draft", sessionId, text, at: told.at, ...(hasOthers && { pictures }) });
   }
+  const { at } = told;
+  keep({ sessionId, draft: { ...whole, at }, whenBusy, ends: endsOf(transcript).slice(-MOST_ENDS) } satisfies Kept);
 }
 
 /** Ask the host; what goes wrong is shown, and the answer is then undefined. */
@@ -125,7 +126,7 @@ export async function send(whenBusy = state.whenBusy): Promise<void> {
     const sent = state.sent.filter((each) => each.key !== sending.key);
     change({ ...state, sent, problem: wordsOf(error), draft: isHere ? joined(draft, state.draft) : state.draft });
     if (!isHere) {
-      post({ type: "draft", sessionId, text, pictures });
+      post({ type: "draft", sessionId, text, at: Date.now(), pictures });
     }
   }
 }
