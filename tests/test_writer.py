@@ -4,6 +4,7 @@ import asyncio
 import os
 
 from marvin_server.writer import FULL, Writer
+from tests.patience import SECONDS
 
 
 async def test_a_slow_reader_gets_everything_in_order_and_is_waited_for_by_nobody() -> None:
@@ -25,12 +26,12 @@ async def test_a_slow_reader_gets_everything_in_order_and_is_waited_for_by_nobod
     assert not roomy.is_set() or not writer.is_full
     while len(read) < sum(map(len, frames)):
         read += await asyncio.to_thread(os.read, reading, 65_536)
-    await asyncio.wait_for(roomy.wait(), 5)
+    await asyncio.wait_for(roomy.wait(), SECONDS)
     assert read == b"".join(frames)
     assert writer.flush(5)
     os.close(reading)
     writer.write(b"x")
-    await asyncio.wait_for(broken.wait(), 5)
+    await asyncio.wait_for(broken.wait(), SECONDS)
     assert writer.flush(5)
     os.close(writing)
 
@@ -40,6 +41,6 @@ async def test_room_that_is_there_is_told_at_once() -> None:
     writer = Writer(writing, lambda: None)
     roomy = asyncio.Event()
     writer.when_not_full(roomy.set)
-    await asyncio.wait_for(roomy.wait(), 5)
+    await asyncio.wait_for(roomy.wait(), SECONDS)
     for descriptor in (reading, writing):
         os.close(descriptor)

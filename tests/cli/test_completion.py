@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.command import Marvin
+from tests.patience import SECONDS
 
 # A line that is being typed, and some of what may follow.
 TYPED = {
@@ -39,7 +40,7 @@ def completed(shell: str, script: Path, typed: str) -> list[str]:
         command = ["bash", "-c", BASH, "bash", str(script), *words]
     else:
         command = [shell, "--no-config", "-c", f"source {script}; complete -C '{typed}'"]
-    done = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.stderr == ""
     return [line.partition("\t")[0] for line in done.stdout.splitlines()]
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import sqlite3
 import sys
 from contextlib import closing
 from datetime import datetime
@@ -69,7 +70,7 @@ def test_a_pipe_gets_digits_in_columns(marvin: Marvin) -> None:
         "lm-studio  1         9,000      0       700     ?",
         "",
         "Total: 3 requests, 459,000 tokens in, 25,700 out, $0.1678 and 1 of unknown price",
-        "?: some of the requests have no known price (`models` in config.yaml tells it)",
+        "?: some requests have no known price; name it under `models` in config.yaml",
     ]
 
 
@@ -99,3 +100,18 @@ def test_where_nothing_was_used_that_is_said(marvin: Marvin) -> None:
 @pytest.mark.parametrize("words", [("--since", "yesterday"), ("--json", "--csv"), ("--by", "colour")])
 def test_what_cannot_be_shown_is_refused(marvin: Marvin, words: tuple[str, ...]) -> None:
     assert marvin("usage", *words).exit_code == 2
+
+
+@pytest.mark.parametrize("by", ["model", "vendor", "session", "day", "week", "month"])
+@pytest.mark.parametrize("content", [b"groq", b"\xff\xfe"])
+def test_whoever_wrote_the_store_all_that_is_in_it_is_shown(marvin: Marvin, by: str, content: bytes) -> None:
+    with closing(sqlite3.connect(paths.find(dict(os.environ)).database("default"))) as connection, connection:
+        for table, column in [(table, column) for table in ("usage", "spent") for column in ("provider", "model")]:
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE model = 'gpt-5-mini'", (content,))
+        connection.execute("UPDATE spent SET input = 9e999, cost = 9e999 WHERE provider = 'groq'")
+    done = marvin("usage", "--by", by)
+    assert (done.exit_code, "Traceback" in done.stderr) == (0, False)
+    is_damaged = "bytes in it that are no text are shown as \ufffd" in done.stderr
+    assert is_damaged == (content == b"\xff\xfe" and by in ("model", "vendor"))
+    assert "Total: 4 requests" in done.stdout
+    assert json.loads(marvin("usage", "--json", "--by", by).stdout)["total"]["requests"] == 4

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from tests.patience import SECONDS
+
 COST_PREFIX = "MARVIN_COST:"
 
 
@@ -52,7 +54,7 @@ class Running:
         """What has come on stderr so far."""
         return _text(os.pread(self._stderr.fileno(), os.fstat(self._stderr.fileno()).st_size, 0))
 
-    def read_until(self, text: str, timeout: float = 5.0) -> str:
+    def read_until(self, text: str, timeout: float = SECONDS) -> str:
         """All of stdout so far, as soon as ``text`` is in it. Raises ``AssertionError`` when it never comes."""
         deadline = time.monotonic() + timeout
         while text.encode() not in self._stdout:
@@ -79,7 +81,7 @@ class Running:
         """Send a signal to the command alone, not to its children."""
         self._process.send_signal(number)
 
-    def wait(self, timeout: float = 5.0) -> Completed:
+    def wait(self, timeout: float = SECONDS) -> Completed:
         """The finished run; what is still open of stdin is closed first. Raises ``AssertionError`` when it goes on."""
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -128,7 +130,7 @@ class Marvin:
         stdin: str | bytes | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        timeout: float = 30.0,
+        timeout: float = SECONDS,
     ) -> Completed:
         """Run to the end with ``stdin`` as standard input (None: empty); ``env`` is added to the environment."""
         with tempfile.TemporaryFile() as given:

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
+from tests.patience import ALL_SECONDS, SECONDS
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, says
 
 MARVIN = Path(sys.executable).with_name("marvin")
-SECONDS = 50.0
 BEFORE = "        result -= price\n"
 AFTER = "        result += price\n"
 EXPLANATION = "`total` adds up **prices**."
@@ -42,7 +42,7 @@ def emacs() -> Path:
 def run(*command: str | Path, cwd: Path, environ: dict[str, str]) -> dict[str, Any]:
     """Run an editor's script, and give the object that it prints as its last line."""
     env = {**os.environ, **environ, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, timeout=SECONDS, check=False)
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, timeout=ALL_SECONDS, check=False)
     said = (done.stdout + b"\n" + done.stderr).decode(errors="replace")
     lines = [line for line in said.splitlines() if line.startswith("{")]
     assert done.returncode == 0, said
@@ -62,13 +62,13 @@ def run_on_terminal(*command: str | Path, cwd: Path, environ: dict[str, str], re
     drawing = threading.Thread(target=_read, args=(keyboard, screen), daemon=True)
     drawing.start()
     try:
-        process.wait(SECONDS)
+        process.wait(ALL_SECONDS)
     finally:
         # Whoever still works on the terminal is told that it is gone.
         os.close(keyboard)
         process.kill()
         process.wait()
-        drawing.join(5)
+        drawing.join(SECONDS)
     assert result.exists(), b"".join(screen)[-3000:].decode(errors="replace")
     return json.loads(result.read_text())
 
@@ -97,7 +97,7 @@ def _found(name: str, own: Path, pattern: str, oldest: tuple[int, int]) -> Path:
     for candidate in (str(own), shutil.which(name)):
         if candidate is None or not Path(candidate).exists():
             continue
-        told = subprocess.run([candidate, "--version"], capture_output=True, text=True, timeout=30, check=False)
+        told = subprocess.run([candidate, "--version"], capture_output=True, text=True, timeout=SECONDS, check=False)
         match = re.search(pattern, told.stdout)
         if match and (int(match[1]), int(match[2])) >= oldest:
             return Path(candidate)

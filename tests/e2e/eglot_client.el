@@ -26,7 +26,7 @@
 
 (defun eglot-client-wait (what condition)
   "Let Emacs go on until CONDITION gives a value, and give it; WHAT is awaited."
-  (let ((deadline (+ (float-time) 15)) value)
+  (let ((deadline (+ (float-time) 60)) value)
     (while (not (setq value (funcall condition)))
       (when (> (float-time) deadline)
         (eglot-client-leave (list :missing what

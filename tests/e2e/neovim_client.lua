@@ -1,11 +1,11 @@
 -- Drives Neovim's own LSP client against `marvin lsp`, without a plugin, as a person would, and prints what came of it
 -- as one line of JSON. Usage: nvim --headless -u NONE -i NONE -n -l neovim_client.lua MARVIN FILE
 local marvin, file = arg[1], arg[2]
-local SECONDS = 10000
+local SECONDS = 60 -- as in tests/patience.py
 local result = {}
 
 local function wait(what, condition)
-  if not vim.wait(SECONDS, condition, 10) then
+  if not vim.wait(SECONDS * 1000, condition, 10) then
     print(vim.json.encode({ missing = what, sofar = result, messages = vim.fn.execute('messages') }))
     os.exit(1)
   end

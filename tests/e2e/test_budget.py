@@ -41,7 +41,7 @@ def test_two_runs_at_once_overspend_by_no_more_than_the_requests_under_way(
     config.write_text(f"{PRICE}budget: {{month: 5}}\n")
     model_server.play([Reply(Said((Call("get_working_dir", "{}"),), tokens=DOLLAR))])
     running = [marvin.start(*ASK, env=model_environ) for _ in range(2)]
-    done = [each.wait(30) for each in running]
+    done = [each.wait() for each in running]
     assert [each.exit_code for each in done] == [4, 4]
     assert 5 <= len(model_server.requests) <= 6
     assert sum(each.cost["session_cost"] for each in done if each.cost) == len(model_server.requests)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.command import Marvin
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 
 
@@ -218,11 +219,15 @@ def test_every_subcommand_has_help_and_refuses_what_it_does_not_know(marvin: Mar
 def test_a_full_or_closed_standard_output_is_no_crash(words: tuple[str, ...], home: Path) -> None:
     command = [Path(sys.executable).with_name("marvin"), *words]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=SECONDS, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert done.stderr.endswith(": No space left on device\n")
     closed = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$0" "$@" >&-', *command], stderr=subprocess.PIPE, text=True, timeout=30, check=False
+        ["/bin/sh", "-c", 'exec "$0" "$@" >&-', *command],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     assert (closed.returncode, closed.stderr) == (141, "")
 
@@ -232,6 +237,6 @@ def test_a_folder_that_is_gone_is_no_crash(home: Path, tmp_path: Path) -> None:
     gone.mkdir()
     script = 'rmdir "$PWD"; exec "$0" doctor'
     command = ["/bin/sh", "-c", script, Path(sys.executable).with_name("marvin")]
-    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode in {0, 1}

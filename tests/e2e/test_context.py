@@ -36,6 +36,14 @@ def test_json_has_the_same_and_the_texts(marvin: Marvin, repository: Path, model
     assert [line["name"] for line in told["lines"]][:2] == ["rules", "coding mode"]
 
 
+def test_who_has_no_key_yet_is_shown_what_it_would_cost(marvin: Marvin, repository: Path) -> None:
+    words = ("context", "--provider", "anthropic", "--model", "claude-sonnet-4-5")
+    done = marvin(*words, cwd=repository)
+    assert done.exit_code == 0
+    assert "ANTHROPIC_API_KEY is not set" in done.stderr
+    assert "when all of it is cached" in done.stdout
+
+
 def test_a_session_that_there_is_is_counted_with_its_conversation_and_stays_as_it_is(
     marvin: Marvin, tmp_path: Path, model_environ: dict[str, str]
 ) -> None:

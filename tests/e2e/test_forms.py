@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.command import Marvin
 from tests.e2e.oneshot import ASK, GREETING, lines
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Delivery, Reply, Said, Tokens
 from tests.servers.scenarios import calls, says
@@ -155,7 +156,7 @@ def test_control_characters_reach_a_terminal_as_symbols_only(
         stdout=follower,
         stderr=subprocess.DEVNULL,
     )
-    assert process.wait(30) == 0
+    assert process.wait(SECONDS) == 0
     os.close(follower)
     assert os.read(leader, 1000).decode() == "␛]0;owned␇ red⟨U+202E⟩\r\n"
     os.close(leader)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.command import Marvin
 from tests.e2e.oneshot import COST_FREE, GREETING, lines
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 
 
@@ -68,7 +69,7 @@ def test_a_terminal_without_a_prompt_is_not_waited_for(marvin: Marvin) -> None:
 
         command = Path(sys.executable).with_name("marvin")
         done = subprocess.run(
-            [command, "--non-interactive"], stdin=follower, capture_output=True, timeout=10, check=False
+            [command, "--non-interactive"], stdin=follower, capture_output=True, timeout=SECONDS, check=False
         )
     finally:
         os.close(leader)

@@ -13,6 +13,7 @@ from threading import Thread
 import pytest
 
 from tests.e2e.command import Marvin
+from tests.patience import SECONDS
 
 KEY = "sk-the-right-one"
 
@@ -137,6 +138,6 @@ def test_a_key_that_is_typed_is_not_shown(tmp_path: Path, origin: str, stored: P
         screen.write(f"{KEY}\n".encode())
         while b"it is stored in" not in shown:
             shown += screen.read(1000)
-        assert process.wait(5) == 0
+        assert process.wait(SECONDS) == 0
     assert KEY.encode() not in shown
     assert stored.read_text() == KEY

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.command import Marvin
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
 from tests.servers.scenarios import calls, says
@@ -48,7 +49,7 @@ def without_sandbox(tmp_path: Path) -> Any:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=SECONDS,
             check=False,
         )
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.command import Marvin
 from tests.e2e.oneshot import ASK, COST_FREE, lines
+from tests.patience import SECONDS
 from tests.processes import processes_with
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Delivery, Reply, Said
@@ -20,7 +21,7 @@ from tests.servers.scenarios import calls, says
 
 def wait_for_read(pid: int) -> None:
     """Wait until the process sleeps in a read of its standard input."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         syscall = Path(f"/proc/{pid}/syscall").read_text().split()
         if syscall[:2] == ["0", "0x0"]:
@@ -88,7 +89,7 @@ def test_a_full_disk_behind_standard_output_is_said(
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=30,
+            timeout=SECONDS,
             check=False,
         )
     assert done.returncode == 1
@@ -109,6 +110,6 @@ def test_a_reader_that_does_not_read_does_not_keep_the_command_from_ending(
         assert process.stdout is not None
         assert process.stdout.read(1) == b"x"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 130
+        assert process.wait(SECONDS) == 130
         assert process.stderr is not None
         assert process.stderr.read().splitlines()[-1].startswith(b"MARVIN_COST:")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.command import Marvin
 from tests.e2e.oneshot import ASK, lines
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Delivery, Reply, Said, Thought
 from tests.servers.scenarios import says
@@ -51,7 +52,7 @@ def test_on_a_terminal_they_are_dim_and_on_lines_of_their_own(
     command = [Path(sys.executable).with_name("marvin"), *ASK, "--verbose"]
     environ = {**os.environ, **model_environ, "TERM": "xterm"}
     process = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower)
-    assert process.wait(30) == 0
+    assert process.wait(SECONDS) == 0
     os.close(follower)
     screen = os.read(leader, 4000).decode().replace("\r\n", "\n").split("\n")
     os.close(leader)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.command import Marvin
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 
 FOLLOWING = "marvin: following the project's instructions in AGENTS.md (marvin trust shows them)"
@@ -132,7 +133,7 @@ def test_on_a_terminal_each_kind_is_a_question_and_enter_is_a_no(marvin: Marvin,
     with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True) as process:
         os.close(terminal)
         os.write(controller, b"y\n\n")
-        assert process.wait(10) == 0
+        assert process.wait(SECONDS) == 0
     os.close(controller)
     listed = json.loads(marvin("trust", "--list", "--json").stdout)
     assert [(one["root"], one["kind"]) for one in listed] == [(str(project), "instructions")]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.command import Completed, Marvin
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, says
@@ -77,7 +78,7 @@ def test_on_a_terminal_a_preview_hides_nothing(runs: Runs, work: Path) -> None:
     runs.turn(patch("two", "👨\u200d👩"))
     leader, follower = pty.openpty()
     words = [Path(sys.executable).with_name("marvin"), "undo", "--preview"]
-    done = subprocess.run(words, cwd=work, stdout=follower, timeout=30, check=False)
+    done = subprocess.run(words, cwd=work, stdout=follower, timeout=SECONDS, check=False)
     os.close(follower)
     assert done.returncode == 0
     assert "-👨⟨U+200D⟩👩" in os.read(leader, 4000).decode()
@@ -136,7 +137,7 @@ def test_a_run_that_was_killed_in_a_command_can_be_undone(runs: Runs, work: Path
     runs.server.play([calls(command("echo 2 > a.txt; touch begun; exec cat /dev/zero > /dev/null"))])
     words = ("--non-interactive", "--prompt", "Go", "--sandbox", "off", "--output", "stream-json")
     running = runs.marvin.start(*words, env=runs.environ, cwd=work)
-    running.read_until("tool.started", timeout=20)
+    running.read_until("tool.started")
     while not (work / "begun").exists():
         os.sched_yield()
     running.send_signal(signal.SIGKILL)

@@ -37,7 +37,7 @@
       (with-current-buffer code
         (python-mode)
         (call-interactively #'eglot)
-        (driving-wait "Eglot" #'eglot-current-server 30))
+        (driving-wait "Eglot" #'eglot-current-server))
       (unwind-protect
           (progn
             (beside-both code #'beside-eglot-names)

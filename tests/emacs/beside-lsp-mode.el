@@ -34,8 +34,7 @@
         (python-mode)
         (lsp)
         (driving-wait "lsp-mode" (lambda () (and (lsp-workspaces)
-                                                 (eq 'initialized (lsp--workspace-status (car (lsp-workspaces))))))
-                      30))
+                                                 (eq 'initialized (lsp--workspace-status (car (lsp-workspaces))))))))
       (unwind-protect
           (beside-both code #'beside-lsp-mode-names)
         (with-current-buffer code (lsp-workspace-shutdown (car (lsp-workspaces))))))))

@@ -25,7 +25,7 @@
 Both servers must have the buffer's text in the end."
   (with-current-buffer code
     (marvin-start)
-    (driving-wait "the document" #'marvin-document-known-p 20)
+    (driving-wait "the document" #'marvin-document-known-p)
     (goto-char (point-max))
     (insert "\n\ndef by_person() -> str:\n    return \"🌍\"\n")
     (should (equal (funcall names) '("total" "by_person"))))

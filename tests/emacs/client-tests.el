@@ -28,7 +28,7 @@
   (driving-in-repository
     (with-current-buffer (driving-open "shop/basket.py")
       (marvin-start)
-      (driving-wait "the server" #'marvin-document-known-p 20)
+      (driving-wait "the server" #'marvin-document-known-p)
       (goto-char (point-max))
       (insert "# 🌍 é\n")
       (search-backward "é")
@@ -109,8 +109,7 @@
         (signal-process (jsonrpc--process connection) 'KILL)
         (driving-wait "another server"
                       (lambda () (and (eq (marvin-server-state server) 'ready)
-                                      (not (eq connection (marvin-server-connection server)))))
-                      20)
+                                      (not (eq connection (marvin-server-connection server))))))
         (driving-say "Again")
         (driving-sees "You said: Again")
         (driving-idle)
@@ -124,7 +123,7 @@
         (marvin-stop)
         (driving-wait "the stop" (lambda () (eq (marvin-server-state server) 'stopped)))
         (marvin-restart)
-        (driving-wait "the start" (lambda () (eq (marvin-server-state server) 'ready)) 20)
+        (driving-wait "the start" (lambda () (eq (marvin-server-state server) 'ready)))
         (driving-say "Hello")
         (driving-sees "You said: Hello")))))
 

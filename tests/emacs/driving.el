@@ -9,9 +9,13 @@
 (setq make-backup-files nil create-lockfiles nil auto-save-default nil
       marvin-command (list (getenv "MARVIN_TEST_COMMAND") "lsp"))
 
-(defun driving-wait (what condition &optional seconds)
-  "Let Emacs go on until CONDITION gives a value, and give it; WHAT is awaited, SECONDS (10) at most."
-  (let ((deadline (+ (float-time) (or seconds 10))) value)
+(defconst driving-seconds 60 "How long anything may take, as in tests/patience.py.")
+
+(setq marvin--patience driving-seconds)
+
+(defun driving-wait (what condition)
+  "Let Emacs go on until CONDITION gives a value, and give it; WHAT is awaited."
+  (let ((deadline (+ (float-time) driving-seconds)) value)
     (while (not (setq value (funcall condition)))
       (when (> (float-time) deadline)
         (error "Waited in vain for %s; messages: %s" what
@@ -53,7 +57,7 @@
   "Begin a conversation with OPTIONS, and give its buffer."
   (let (session)
     (marvin-session-new (marvin-current-server) options (lambda (made) (setq session made)))
-    (driving-wait "a session" (lambda () session) 20)
+    (driving-wait "a session" (lambda () session))
     (marvin-chat-show session)
     (current-buffer)))
 
@@ -64,21 +68,19 @@
     (insert text)
     (marvin-chat-send)))
 
-(defun driving-sees (text &optional seconds)
-  "Wait until the current buffer has TEXT, for SECONDS at most."
+(defun driving-sees (text)
+  "Wait until the current buffer has TEXT."
   (let ((buffer (current-buffer)))
     (driving-wait (format "%S" text)
                   (lambda ()
                     (with-current-buffer buffer
-                      (save-excursion (goto-char (point-min)) (search-forward text nil t))))
-                  seconds)))
+                      (save-excursion (goto-char (point-min)) (search-forward text nil t)))))))
 
 (defun driving-idle ()
   "Wait until no turn runs in the current conversation."
   (let ((session marvin-chat--session))
     (driving-wait "the end of the turn"
-                  (lambda () (and (marvin-session-last-turn session) (not (marvin-session-turn session))))
-                  20)))
+                  (lambda () (and (marvin-session-last-turn session) (not (marvin-session-turn session)))))))
 
 (defun driving-shown ()
   "The text of the current conversation above the input."

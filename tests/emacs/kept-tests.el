@@ -11,8 +11,7 @@
     (driving-wait "another server"
                   (lambda () (and (eq (marvin-server-state server) 'ready)
                                   (not (eq connection (marvin-server-connection server)))
-                                  (not (marvin-session-loading session))))
-                  20)))
+                                  (not (marvin-session-loading session)))))))
 
 (ert-deftest marvin-a-prompt-that-was-never-started-is-offered-back ()
   (driving-in-repository
@@ -81,7 +80,7 @@
       (make-directory "elsewhere/.git" t)
       (let* ((default-directory (expand-file-name "elsewhere/")) (server (marvin-current-server)) theirs)
         (marvin-session-load server (marvin-session-id session) (lambda (loaded) (setq theirs loaded)))
-        (driving-wait "the session" (lambda () theirs) 20)
+        (driving-wait "the session" (lambda () theirs))
         (marvin-chat-show theirs)
         (driving-sees "\nQueued: Next [cancel]\n")
         (with-current-buffer chat (driving-say "Last"))
@@ -212,7 +211,7 @@
 (ert-deftest marvin-no-jobs-are-said-to-be-none ()
   (driving-in-repository
     (marvin-jobs)
-    (driving-sees "Nothing runs beside turns in this project" 20)))
+    (driving-sees "Nothing runs beside turns in this project")))
 
 (ert-deftest marvin-jobs-are-listed-followed-and-cancelled ()
   (driving-in-repository
@@ -220,8 +219,8 @@
            (marvin-command (list (getenv "MARVIN_TEST_PYTHON") (expand-file-name "tests/transcripts/play.py" root)
                                  (expand-file-name "tests/emacs/jobs.jsonl" root))))
       (marvin-jobs)
-      (driving-sees " running    review     " 20)
-      (driving-sees " finished   timer " 20)
+      (driving-sees " running    review     ")
+      (driving-sees " finished   timer ")
       (search-forward "Tea")
       (marvin-jobs-result)
       (goto-char (point-min))

@@ -36,7 +36,7 @@ def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
         case "Run":
             return calls(Call("run_command", json.dumps({"command": rest})))
         case "Slowly":
-            return deltas(400, gap=0.01)
+            return deltas(4_000, gap=0.01)
         case "Much":
             words = (f"word{number}{chr(10) if number % 15 == 14 else ' '}" for number in range(50_000))
             return Reply(openai_wire.stream(*({"content": word} for word in words)), delivery=Delivery(piece=65_536))

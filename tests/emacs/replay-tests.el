@@ -18,7 +18,7 @@
        (let ((code (driving-open "shop.py")) session)
          (ignore code)
          (marvin-session-new (marvin-current-server) nil (lambda (made) (setq session made)))
-         (driving-wait "the session" (lambda () session) 20)
+         (driving-wait "the session" (lambda () session))
          (with-current-buffer (marvin-chat--make session)
            ,@body)))))
 

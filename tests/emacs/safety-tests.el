@@ -118,7 +118,7 @@
     (goto-char (point-min))
     (marvin)
     (execute-kbd-macro "x")
-    (driving-wait "the conversation" (lambda () (cdr (window-list))) 20)
+    (driving-wait "the conversation" (lambda () (cdr (window-list))))
     (should (equal buffer-file-name (expand-file-name "basket.py")))
     (should (eq (current-buffer) (window-buffer)))
     (should (eq (char-after (point-min)) ?x))))

@@ -23,7 +23,7 @@
     (with-current-buffer (driving-chat)
       (let ((longest (speed-measuring
                       (driving-say "Much")
-                      (driving-sees "word49999" 60)
+                      (driving-sees "word49999")
                       (driving-idle))))
         (message "50,000 tokens: %.0f ms at most" (* 1000 longest))))))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.emacs.model import answer
+from tests.patience import ALL_SECONDS, SECONDS
 from tests.servers.model_server import ThreadedModelServer
 
 HERE = Path(__file__).parent
@@ -25,7 +26,9 @@ def emacs(version: str) -> Path:
     folder = {"28": "emacs28", "30": "emacs"}[version]
     for candidate in (str(ROOT / ".cache" / folder / "emacs"), shutil.which("emacs")):
         if candidate and Path(candidate).exists():
-            told = subprocess.run((candidate, "--version"), capture_output=True, text=True, timeout=30, check=False)
+            told = subprocess.run(
+                (candidate, "--version"), capture_output=True, text=True, timeout=SECONDS, check=False
+            )
             if told.stdout.startswith(f"GNU Emacs {version}."):
                 return Path(candidate)
     problem = f"Emacs {version} is not installed: tests/e2e/install-emacs.sh .cache/{folder} {version}"
@@ -42,7 +45,7 @@ def editor(request: pytest.FixtureRequest) -> Path:
 def _run(editor: Path, *args: str | Path, cwd: Path, **environ: str) -> str:
     env = {**os.environ, **environ, "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
-        (editor, "-Q", "--batch", *args), cwd=cwd, env=env, capture_output=True, timeout=280, check=False
+        (editor, "-Q", "--batch", *args), cwd=cwd, env=env, capture_output=True, timeout=ALL_SECONDS, check=False
     )
     said = (done.stdout + done.stderr).decode(errors="replace")
     assert done.returncode == 0, said[-8000:]
@@ -72,19 +75,16 @@ def test_the_suite_passes(editor: Path, suite: str, run_suite: Callable[[Path, s
     run_suite(editor, suite)
 
 
-@pytest.mark.timeout(120)
 def test_eglot_with_a_language_server_and_marvin_see_the_same_text(run_suite: Callable[[Path, str], None]) -> None:
     run_suite(emacs("30"), "beside-eglot.el")
 
 
-@pytest.mark.timeout(120)
 def test_lsp_mode_with_a_language_server_and_marvin_see_the_same_text(
     editor: Path, run_suite: Callable[[Path, str], None]
 ) -> None:
     run_suite(editor, "beside-lsp-mode.el")
 
 
-@pytest.mark.timeout(120)
 def test_the_package_compiles_without_a_warning_and_is_clean(editor: Path, tmp_path: Path) -> None:
     assert "0 problems" in _run(editor, "-l", HERE / "check.el", cwd=tmp_path)
 

@@ -16,11 +16,11 @@ import pytest
 
 from tests.emacs.model import answer
 from tests.emacs.test_emacs import HERE, INIT, MARVIN, ROOT, emacs
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 
 PAGE = ROOT / "docs" / "emacs.md"
 WIDTH, HEIGHT = 80, 30
-_SECONDS = 20
 
 
 class Terminal:
@@ -78,7 +78,7 @@ class Terminal:
         return self._once(lambda screen: screen == expected)
 
     def _once(self, wanted: Callable[[str], bool]) -> str:
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + SECONDS
         while not wanted(screen := self.screen) and time.monotonic() < deadline:
             pass
         assert wanted(screen), f"it did not come:\n{screen}"
@@ -197,7 +197,7 @@ def test_what_is_typed_is_seen_while_an_answer_is_streamed(terminal: Terminal) -
     terminal.keys("typed meanwhile", "C-j", "and more")
     screen = terminal.sees("typed meanwhile\nand more")
     assert "RET queues it" in screen
-    assert "word399 " not in screen
+    assert "word3999 " not in screen
 
 
 def test_a_turn_is_taken_back_and_done_again_even_after_a_restart(terminal: Terminal) -> None:

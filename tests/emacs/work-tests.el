@@ -139,7 +139,7 @@
   (driving-in-repository
     (with-current-buffer (driving-open "shop/basket.py")
       (marvin-explain)
-      (driving-wait "the conversation" (lambda () (marvin-session-latest (marvin-current-server))) 20)
+      (driving-wait "the conversation" (lambda () (marvin-session-latest (marvin-current-server))))
       (with-current-buffer (marvin-chat--make (marvin-session-latest (marvin-current-server)))
         (driving-sees "It is about shop/basket.py")
         (driving-idle)))))
@@ -157,7 +157,7 @@
       (should (equal (marvin-action--problems)
                      "The editor shows these problems there:\n- line 1: error: the sign is wrong"))
       (marvin-fix)
-      (driving-sees "result += price" 20))))
+      (driving-sees "result += price"))))
 
 (ert-deftest marvin-edit-shows-the-change-before-it-is-made ()
   (driving-in-repository
@@ -167,8 +167,7 @@
         (driving-wait "the preview"
                       (lambda ()
                         (setq review (seq-find (lambda (buffer) (with-current-buffer buffer (derived-mode-p 'marvin-diff-mode)))
-                                               (mapcar #'window-buffer (window-list)))))
-                      20)
+                                               (mapcar #'window-buffer (window-list))))))
         (should (eq selected (selected-window)))
         (should-not (eq review (window-buffer)))
         (should (string-match-p "result -= price" (buffer-string)))
@@ -183,7 +182,7 @@
       (insert "# about\n")
       (goto-char (point-min))
       (marvin-commit-message)
-      (driving-sees "Add prices instead of subtracting them" 20)
+      (driving-sees "Add prices instead of subtracting them")
       (should (equal (buffer-string) "Add prices instead of subtracting them# about\n")))))
 
 (ert-deftest marvin-the-mode-and-the-model-are-chosen ()

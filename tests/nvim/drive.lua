@@ -1,7 +1,7 @@
 --- What the scripts share: waiting, reading what is on the screen, answering Neovim's own questions.
 local M = {}
 
-local SECONDS = 20
+local SECONDS = 60 -- as in tests/patience.py
 
 M.said = {} -- what vim.notify told
 M.result = {}
@@ -12,8 +12,8 @@ end
 
 function M.finish(result)
   require('marvin.client').stop()
-  vim.wait(3000, function()
-    return #vim.lsp.get_clients() == 0
+  vim.wait(SECONDS * 1000, function()
+    return #vim.lsp.get_clients({ name = 'marvin' }) == 0
   end, 10)
   io.write(vim.json.encode(result), '\n')
   os.exit(0)
@@ -75,6 +75,18 @@ function M.idle()
     local current = require('marvin.chat').current()
     return current and current.session and not current.turn and next(current.queued) == nil and #current.finished > 0
   end)
+end
+
+--- The text of the question that is asked, once it takes an answer: a key is not taken for one before it could be read.
+function M.read(command)
+  M.wait('the question ' .. (command or ''), function()
+    local buf = M.card()
+    return buf and M.text(buf):find(command or '', 1, true)
+  end)
+  vim.wait(450, function()
+    return false
+  end)
+  return M.text((M.card()))
 end
 
 --- Type into Neovim as a person does.

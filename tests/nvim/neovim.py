@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import editors
+from tests.patience import SECONDS
 
 FOLDER = Path(__file__).parent
 PLUGIN = FOLDER.parents[1] / "editors" / "nvim"
@@ -35,7 +36,9 @@ def neovim(version: str = "0.11") -> Path:
     own, pattern = _NEOVIMS[version]
     for candidate in (str(own), shutil.which("nvim")):
         if candidate and Path(candidate).exists():
-            told = subprocess.run([candidate, "--version"], capture_output=True, text=True, timeout=30, check=False)
+            told = subprocess.run(
+                [candidate, "--version"], capture_output=True, text=True, timeout=SECONDS, check=False
+            )
             if re.match(pattern, told.stdout):
                 return Path(candidate)
     problem = f"Neovim {version} is not installed: tests/e2e/install-nvim.sh"

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-SECONDS = 20.0
+from tests.patience import SECONDS
+
+_LOOKS = 4
+"""So often in a row a screen at rest is the same. A look takes longer the more else the machine does."""
 
 
 class Terminal:
@@ -47,22 +50,22 @@ class Terminal:
 
     def see(self, *texts: str) -> str:
         """The screen as soon as all ``texts`` (regular expressions) are on it and it has come to rest."""
-        return self._wait(texts, is_still=True)
+        return self._wait(texts, looks=_LOOKS)
 
     def shows(self, *texts: str) -> str:
         """The screen as soon as all ``texts`` are on it, whatever goes on there."""
-        return self._wait(texts, is_still=False)
+        return self._wait(texts, looks=1)
 
-    def _wait(self, texts: Sequence[str], *, is_still: bool) -> str:
+    def _wait(self, texts: Sequence[str], *, looks: int) -> str:
         deadline = time.monotonic() + SECONDS
-        before = ""
+        before, alike = "", 0
         while time.monotonic() < deadline:
             shown = self.screen
-            if (shown == before or not is_still) and all(re.search(text, shown) for text in texts):
+            before, alike = shown, alike + 1 if shown == before else 1
+            if alike >= looks and all(re.search(text, shown) for text in texts):
                 return shown
-            before = shown
-            subprocess.run((*self._tmux, "wait-for", "-L", "tick"), capture_output=True, timeout=5, check=False)
-            subprocess.run((*self._tmux, "wait-for", "-U", "tick"), capture_output=True, timeout=5, check=False)
+            subprocess.run((*self._tmux, "wait-for", "-L", "tick"), capture_output=True, timeout=SECONDS, check=False)
+            subprocess.run((*self._tmux, "wait-for", "-U", "tick"), capture_output=True, timeout=SECONDS, check=False)
         raise AssertionError(f"{texts} did not come:\n{self.screen}")
 
     def rest(self, seconds: float) -> None:
@@ -70,5 +73,5 @@ class Terminal:
         threading.Event().wait(seconds)
 
     def _run(self, *words: str) -> str:
-        done = subprocess.run((*self._tmux, *words), capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run((*self._tmux, *words), capture_output=True, text=True, timeout=SECONDS, check=True)
         return done.stdout

@@ -7,21 +7,22 @@ from typing import Any
 from tests.e2e import editors
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Delivery, Reply, Said
+from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, deltas, says
 
 
 def _answer(body: Any, _: int) -> Reply:
     messages = body["messages"]
-    asked = str(next(one["content"] for one in reversed(messages) if one["role"] == "user"))
+    last = next(one for one in reversed(messages) if one["role"] == "user")
+    asked = str(last["content"])
     if asked.startswith("Fix"):
         patch = {"path": "shop/basket.py", "old_str": editors.BEFORE, "new_str": editors.AFTER}
         return says("Done.") if messages[-1]["role"] == "tool" else calls(Call("apply_patch", json.dumps(patch)))
     if asked.startswith("Wait"):
         patch = {"path": "shop/other.py", "old_str": "here = 1", "new_str": "here = 2"}
-        said = (*(f"step{number} " for number in range(40)), Call("apply_patch", json.dumps(patch)))
-        slow = Reply(Said(said), delivery=Delivery(gap=0.02))
-        return says("Done.") if messages[-1]["role"] == "tool" else slow
+        steps = (Call("run_command", '{"command": "true"}'), Call("apply_patch", json.dumps(patch)))
+        done = sum(one["role"] == "tool" for one in messages[messages.index(last) :])
+        return calls(steps[done]) if done < len(steps) else says("Done.")
     if asked.startswith("Look"):
         return says("I see: typed" if "result = typed" in asked else "I see nothing")
     return deltas(200, gap=0.005)

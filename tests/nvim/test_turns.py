@@ -5,17 +5,19 @@ from typing import Any
 
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Reply
-from tests.servers.scenarios import deltas, says
+from tests.servers.reply import Call, Reply
+from tests.servers.scenarios import calls, deltas, says
 
 
 def _answer(body: Any, _: int) -> Reply:
     asked = str(next(one["content"] for one in reversed(body["messages"]) if one["role"] == "user"))
+    if asked == "Run":
+        return calls(Call("run_command", '{"command": "true"}'))
     if "Stall" in asked:
         return deltas(1, stall_after=1)
     if "there?" in asked:
         return says("Here I am.")
-    return says("Then this.") if "then?" in asked else deltas(200, gap=0.005)
+    return says("Then this." if "then?" in asked else "I look.")
 
 
 def test_prompts_wait_and_steer_a_cancel_keeps_what_came_and_a_dead_server_is_started_again(
@@ -26,7 +28,7 @@ def test_prompts_wait_and_steer_a_cancel_keeps_what_came_and_a_dead_server_is_st
         "queued": True,
         "was_queued": True,
         "said": True,
-        "kept": True,
+        "kept": ["Run", "Look left", "And then?", "Stall", "Stall again"],
         "attached": 1,
         "advice": True,
     }

@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Reply
-from tests.servers.scenarios import deltas, says
+from tests.servers.reply import Call, Reply
+from tests.servers.scenarios import calls, deltas, says
 
 
 def _answer(body: Any, _: int) -> Reply:
@@ -15,7 +15,7 @@ def _answer(body: Any, _: int) -> Reply:
         return deltas(1, stall_after=1)
     if asked.startswith("Look"):
         return says("I see the basket" if "def total" in asked else "I see nothing")
-    return deltas(100, gap=0.01) if asked == "Count" else says("Well.")
+    return calls(Call("run_command", '{"command": "true"}')) if asked == "Run" else says("Well.")
 
 
 def test_no_prompt_is_lost_between_the_input_and_the_model(

@@ -13,6 +13,7 @@ from marvin_server.errors import MarvinError, UsageError
 from marvin_server.paths import Paths
 from marvin_server.profiles import files, preferences, profile
 from marvin_server.profiles.profile import Place, Profile, Subscription
+from tests.patience import SECONDS
 
 MANY = """
 import sys
@@ -32,7 +33,7 @@ def places(home: Path) -> Paths:
 def test_two_processes_change_a_file_and_nothing_is_lost(tmp_path: Path) -> None:
     file = tmp_path / "numbers.json"
     running = [subprocess.Popen([sys.executable, "-c", MANY, file]) for _ in range(2)]
-    assert [process.wait(30) for process in running] == [0, 0]
+    assert [process.wait(SECONDS) for process in running] == [0, 0]
     assert sorted(json.loads(file.read_text())) == sorted([*range(100), *range(100)])
     assert {each.name for each in tmp_path.iterdir()} == {"numbers.json", ".numbers.json.lock"}
 

@@ -27,6 +27,7 @@ from marvin_server.protocol.methods import METHODS
 from marvin_server.protocol.permissions import DECISIONS, WireDecision
 from marvin_server.protocol.reading import read
 from marvin_server.protocol.wire import to_wire
+from tests.patience import SECONDS
 from tests.protocol.published_schema import SCHEMA, problems
 
 NAME = attrgetter("__name__")
@@ -165,7 +166,7 @@ def test_a_stale_file_fails_the_check_and_is_written_anew(tmp_path: Path) -> Non
 
     def run(*words: str) -> tuple[int, str]:
         command = [sys.executable, "-m", "marvin_server.protocol.schema", *words]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
         return done.returncode, done.stderr
 
     code, said = run("--check")

@@ -6,6 +6,8 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
+from tests.patience import SECONDS
+
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]]
 
 
@@ -20,7 +22,7 @@ class RawServer:
 
     async def wait_until(self, holds: Callable[[], bool]) -> None:
         """Wait for 5 s at most."""
-        async with asyncio.timeout(5), self.changed:
+        async with asyncio.timeout(SECONDS), self.changed:
             await self.changed.wait_for(holds)
 
 

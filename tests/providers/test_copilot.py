@@ -21,6 +21,7 @@ from marvin_server.providers.copilot import Copilot
 from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import open_session
 from marvin_server.session.store import Store
+from tests.patience import SECONDS
 from tests.servers.model_server import ModelServer
 from tests.servers.reply import CALL, DONE, GREETING, OTHER_CALL, Delivery, Reply, Said, Scenario
 from tests.servers.scenarios import calls
@@ -57,7 +58,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 @asynccontextmanager
 async def connected(
-    server: ModelServer, home: Path, *, request_timeout: float = 30.0, stall_timeout: float = 20.0
+    server: ModelServer, home: Path, *, request_timeout: float = SECONDS, stall_timeout: float = SECONDS
 ) -> AsyncGenerator[Copilot]:
     folder = home / "copilot"
     folder.mkdir(exist_ok=True)
@@ -229,8 +230,8 @@ async def test_a_command_that_is_no_copilot_is_unreachable(home: Path) -> None:
         command=shutil.which("false") or "false",
         home=str(home),
         environ=os.environ.copy(),
-        request_timeout=10.0,
-        stall_timeout=10.0,
+        request_timeout=SECONDS,
+        stall_timeout=SECONDS,
     )
     with pytest.raises(Unreachable, match="GitHub Copilot cannot be used"):
         await events_of(provider, ASK)

@@ -10,6 +10,7 @@ import pytest
 import marvin_server
 from marvin_server.errors import BadRequest, Interrupted, Unreachable
 from marvin_server.providers.transport import Response, Transport
+from tests.patience import SECONDS
 from tests.providers.raw_server import answering, read_request, serving
 from tests.servers.http_server import Answer, HttpServer, Mark
 from tests.servers.model_server import ThreadedModelServer
@@ -17,7 +18,7 @@ from tests.servers.model_server import ThreadedModelServer
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-def transport(*, request_timeout: float = 5.0, stall_timeout: float = 5.0) -> Transport:
+def transport(*, request_timeout: float = SECONDS, stall_timeout: float = SECONDS) -> Transport:
     return Transport(request_timeout=request_timeout, stall_timeout=stall_timeout)
 
 

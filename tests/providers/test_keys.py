@@ -15,6 +15,7 @@ from marvin_server.providers import keys, vendors
 from marvin_server.providers.keys import Key
 from marvin_server.providers.vendor_files import Vendor
 from marvin_server.settings import Settings
+from tests.patience import SECONDS
 
 needs_keyring = pytest.mark.skipif(
     not find_spec("keyring") and not os.environ.get("CI"), reason="the package keyring is not installed"
@@ -92,7 +93,7 @@ def probe(home: Path, *words: str, backend: str = "file_keyring.Keyring", **envi
         env={**os.environ, **places, "PYTHON_KEYRING_BACKEND": backend, **environ},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=SECONDS,
         check=True,
     ).stdout.strip()
 

@@ -27,6 +27,7 @@ from marvin_server.providers.openai_chat import OpenAIChat
 from marvin_server.providers.openai_responses import OpenAIResponses
 from marvin_server.providers.transport import Transport
 from marvin_server.workspace.process import Processes
+from tests.patience import SECONDS
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CI") and any(find_spec(name) is None for name in ("xllamacpp", "gguf", "numpy")),
@@ -46,7 +47,7 @@ from pathlib import Path
 from marvin_server.providers.local_engine import Engine
 
 async def main():
-    engine = await Engine.start(Path(sys.argv[1]), name="tiny", context=512, seconds=30, environ=os.environ)
+    engine = await Engine.start(Path(sys.argv[1]), name="tiny", context=512, seconds=60, environ=os.environ)
     print(engine.pid, flush=True)
     await asyncio.Event().wait()
 
@@ -65,9 +66,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @asynccontextmanager
-async def loaded(file: Path, *, request_timeout: float = 30.0, context: int = 4096) -> AsyncGenerator[Local]:
+async def loaded(file: Path, *, request_timeout: float = SECONDS, context: int = 4096) -> AsyncGenerator[Local]:
     provider = Local(
-        file, request_timeout=request_timeout, stall_timeout=10.0, environ=os.environ.copy(), context=context
+        file, request_timeout=request_timeout, stall_timeout=SECONDS, environ=os.environ.copy(), context=context
     )
     try:
         yield provider
@@ -120,7 +121,7 @@ async def test_a_whole_turn_with_a_tool_call(model: Path) -> None:
 async def test_the_same_engine_is_spoken_to_over_every_wire_api(model: Path, api: Callable[..., Provider]) -> None:
     engine = await Engine.start(model, name="tiny", context=4096, seconds=30, environ=os.environ.copy())
     endpoint = Endpoint("llama.cpp", engine.url, engine.key, "-", "-")
-    transport = Transport(request_timeout=30.0, stall_timeout=30.0)
+    transport = Transport(request_timeout=SECONDS, stall_timeout=SECONDS)
     provider = api(name="tiny", model="tiny", endpoint=endpoint, transport=transport)
     try:
         request = ModelRequest("Be brief.", [user_message("What is in the README?")], [READ])
@@ -194,14 +195,14 @@ async def test_an_engine_that_crashed_is_started_again(model: Path) -> None:
 
 
 async def test_the_engine_answers_its_owner_alone(model: Path) -> None:
-    engine = await Engine.start(model, name="tiny", context=512, seconds=30, environ=os.environ.copy())
+    engine = await Engine.start(model, name="tiny", context=512, seconds=SECONDS, environ=os.environ.copy())
     try:
         assert engine.url.startswith("http://127.0.0.1:")
         for key, status in ((engine.key, b"200"), ("guess", b"401")):
             host, _, port = engine.url.removeprefix("http://").removesuffix("/v1").partition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
             writer.write(f"GET /v1/models HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\r\n".encode())
-            assert (await asyncio.wait_for(reader.readline(), 5)).split()[1] == status
+            assert (await asyncio.wait_for(reader.readline(), SECONDS)).split()[1] == status
             writer.close()
             await writer.wait_closed()
     finally:
@@ -221,8 +222,8 @@ async def test_the_engine_is_not_taken_for_what_a_command_has_left_behind(model:
             emit=lambda _: began.set(),
         )
     )
-    await asyncio.wait_for(began.wait(), 5)
-    engine = await Engine.start(model, name="tiny", context=512, seconds=30, environ=os.environ.copy())
+    await asyncio.wait_for(began.wait(), SECONDS)
+    engine = await Engine.start(model, name="tiny", context=512, seconds=SECONDS, environ=os.environ.copy())
     try:
         (tmp_path / "go").write_text("go\n")
         assert (await command).exit_code == 0
@@ -236,12 +237,12 @@ async def test_the_engine_ends_when_its_owner_is_killed(model: Path) -> None:
         sys.executable, "-c", OWNER, str(model), stdout=asyncio.subprocess.PIPE
     )
     assert owner.stdout
-    pid = int(await asyncio.wait_for(owner.stdout.readline(), 30))
+    pid = int(await asyncio.wait_for(owner.stdout.readline(), SECONDS))
     ended = await asyncio.to_thread(os.pidfd_open, pid)
     try:
         owner.send_signal(signal.SIGKILL)
         await owner.wait()
-        await asyncio.wait_for(readable(ended), 5)
+        await asyncio.wait_for(readable(ended), SECONDS)
     finally:
         os.close(ended)
 

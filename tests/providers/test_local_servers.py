@@ -8,6 +8,7 @@ import pytest
 from marvin_server.providers.failures import Endpoint
 from marvin_server.providers.local_servers import SECONDS, Standing
 from marvin_server.providers.local_servers import standing as standing_within
+from tests import patience
 from tests.providers.raw_server import Talk, serving
 from tests.servers.authority import Authority
 from tests.servers.model_server import ModelServer
@@ -17,7 +18,7 @@ NOBODY = "http://127.0.0.1:9"
 
 async def standing(endpoint: Endpoint, wire_api: str) -> Standing:
     """As it is, but for a machine that is busy."""
-    return await standing_within(endpoint, wire_api, 20)
+    return await standing_within(endpoint, wire_api, patience.SECONDS)
 
 
 def endpoint(url: str, key: str | None = None) -> Endpoint:

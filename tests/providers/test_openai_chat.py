@@ -301,3 +301,14 @@ async def test_effort_is_asked_for_as_the_vendor_wants_it() -> None:
         assert (await API.body(replace(ASK, effort=effort)))["reasoning_effort"] == effort
     body = await API.sent(replace(ASK, effort="low"), quirks=["reasoning_object"])
     assert (body["reasoning"], "reasoning_effort" in body) == ({"effort": "low"}, False)
+
+
+@pytest.mark.parametrize(("named", "model"), [(True, "acme-1-2026"), (False, "acme-1")])
+async def test_the_model_that_answers_is_the_one_that_any_chunk_names_or_else_the_one_that_was_asked(
+    named: bool, model: str
+) -> None:
+    said = [{"choices": [{"index": 0, "delta": {"content": text}}]} for text in ("Hello", " there")]
+    second = {**said[1], "model": "acme-1-2026"} if named else said[1]
+    end: dict[str, Any] = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    message = await API.message([Reply((sse(said[0]), sse(second), sse(end), sse("[DONE]")))])
+    assert (message.text, message.model) == ("Hello there", model)

@@ -16,19 +16,23 @@ from marvin_server.providers.base import ModelRequest, Provider
 from marvin_server.providers.replay_match import difference, gist
 from marvin_server.providers.vendor_files import WIRE_APIS
 from marvin_server.settings import Settings
+from tests.patience import SECONDS
 from tests.servers.model_server import ModelServer
 
 KEY = "sk-acme-0123456789"
+SILENT = ("stall", "silent-before-head")
 FAULTS = (
     *("text", "thoughts", "tool-call", "two-tool-calls", "plain-json", "byte-by-byte", "split-utf8", "gzip"),
-    *("status-401", "status-429-seconds", "status-500", "closed-before-head", "closed-after-head", "cut", "stall"),
-    *("silent-before-head", "html-200", "html-502", "broken-gzip", "redirect", "empty-body"),
+    *("status-401", "status-429-seconds", "status-500", "closed-before-head", "closed-after-head", "cut"),
+    *("html-200", "html-502", "broken-gzip", "redirect", "empty-body", *SILENT),
 )
 
 
-def settings(home: Path, provider: str, record: Path | None = None, **environ: str) -> Settings:
+def settings(
+    home: Path, provider: str, record: Path | None = None, seconds: float = SECONDS, **environ: str
+) -> Settings:
     places = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "ACME_KEY": KEY, **environ}
-    loaded = settings_module.load({"provider": provider, "request_timeout": 0.5, "stall_timeout": 0.2}, places)
+    loaded = settings_module.load({"provider": provider, "request_timeout": seconds, "stall_timeout": seconds}, places)
     return dataclasses.replace(loaded, record=record)
 
 
@@ -62,11 +66,13 @@ async def outcome(provider: Provider, request: ModelRequest) -> Any:
 async def record(home: Path, wire_api: str, scenario: str, file: Path) -> Any:
     async with ModelServer(scenario) as server:
         add_vendor(home, wire_api, server.origin if wire_api == "ollama" else server.url)
-        return await outcome(selection.choose(settings(home, "acme", file)).provider, question())
+        seconds = 0.5 if scenario in SILENT else SECONDS
+        return await outcome(selection.choose(settings(home, "acme", file, seconds=seconds)).provider, question())
 
 
-def replayed(home: Path, file: Path, **environ: str) -> Provider:
-    return selection.choose(settings(home, "replay", None, MARVIN_REPLAY=str(file), **environ)).provider
+def replayed(home: Path, file: Path, *, seconds: float = SECONDS, **environ: str) -> Provider:
+    replay = settings(home, "replay", None, seconds, MARVIN_REPLAY=str(file), **environ)
+    return selection.choose(replay).provider
 
 
 @pytest.mark.parametrize("scenario", FAULTS)
@@ -84,7 +90,7 @@ async def test_timing_is_replayed_where_it_is_asked_for(tmp_path: Path) -> None:
     line = json.loads(file.read_text())
     line["response"]["ms"] = 10_000
     file.write_text(json.dumps(line, separators=(",", ":")) + "\n")
-    (error,) = await outcome(replayed(tmp_path, file, MARVIN_REPLAY_TIMING="recorded"), question())
+    (error,) = await outcome(replayed(tmp_path, file, seconds=0.5, MARVIN_REPLAY_TIMING="recorded"), question())
     assert error[0] is TimedOut
     assert (await outcome(replayed(tmp_path, file), question()))[0] == "Hello"
 
@@ -120,7 +126,7 @@ async def test_a_loose_match_overlooks_the_system_prompt_but_not_the_question(tm
     ],
 )
 def test_a_wrong_wish_is_a_usage_error(tmp_path: Path, environ: dict[str, str], problem: str) -> None:
-    chosen = settings(tmp_path, "replay", None, **{"MARVIN_REPLAY": "run.jsonl", **environ})
+    chosen = settings(tmp_path, "replay", None, SECONDS, **{"MARVIN_REPLAY": "run.jsonl", **environ})
     with pytest.raises(UsageError, match=problem):
         replay.providers(chosen)
 

@@ -12,6 +12,7 @@ import pytest
 from marvin_server import certificates
 from marvin_server.errors import TimedOut, Unreachable
 from marvin_server.providers.transport import Transport
+from tests.patience import SECONDS
 from tests.providers.raw_server import read_request, serving
 from tests.servers.authority import Authority, openssl
 
@@ -41,7 +42,7 @@ class Seen:
 
 
 def transport() -> Transport:
-    return Transport(request_timeout=5, stall_timeout=5)
+    return Transport(request_timeout=SECONDS, stall_timeout=SECONDS)
 
 
 async def post(client: Transport, url: str, body: bytes) -> bytes:

@@ -9,6 +9,7 @@ import pytest
 
 from marvin_server.errors import BadRequest, Interrupted, TimedOut, Unreachable
 from marvin_server.providers.transport import Response, Transport, is_loopback
+from tests.patience import SECONDS
 from tests.servers.http_server import Answer, HttpServer, Mark, Request, Step
 from tests.servers.model_server import ThreadedModelServer
 
@@ -17,7 +18,7 @@ def answers(*steps: Step, status: int = 200, headers: tuple[tuple[str, str], ...
     return HttpServer(lambda _request: Answer(status, headers, steps))
 
 
-def transport(*, request_timeout: float = 5.0, stall_timeout: float = 5.0) -> Transport:
+def transport(*, request_timeout: float = SECONDS, stall_timeout: float = SECONDS) -> Transport:
     return Transport(request_timeout=request_timeout, stall_timeout=stall_timeout)
 
 
@@ -137,7 +138,7 @@ async def test_a_silence_before_the_first_byte_ends_with_the_request_time_out_al
 
 async def test_every_byte_starts_the_stall_time_out_anew_but_not_the_request_time_out() -> None:
     async with answers(*[b"x", 0.03] * 20) as server:
-        client = transport(stall_timeout=0.3)
+        client = transport(stall_timeout=0.5)
         assert await post(client, server) == b"x" * 20
         await client.aclose()
     async with answers(*[b"x", 0.03] * 100) as server:
@@ -149,10 +150,10 @@ async def test_every_byte_starts_the_stall_time_out_anew_but_not_the_request_tim
 
 async def test_the_request_time_out_holds_for_a_reader_that_paused_when_it_passed() -> None:
     async with answers(b"x", Mark.GATE, b"y") as server:
-        client = transport(request_timeout=0.1)
+        client = transport(request_timeout=1)
         async with client.post(f"http://127.0.0.1:{server.port}/v1", {}, b"{}") as response:
             assert await response.read() == b"x"
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(1.1)
             server.release()
             with pytest.raises(TimedOut, match="request_timeout"):
                 await response.read()
@@ -161,14 +162,14 @@ async def test_the_request_time_out_holds_for_a_reader_that_paused_when_it_passe
 
 async def test_what_came_while_the_process_stood_still_is_read_and_no_silence() -> None:
     with ThreadedModelServer("gated") as server:
-        client = transport(stall_timeout=0.1)
+        client = transport(stall_timeout=1)
         async with client.post(f"{server.url}/chat/completions", {}, b'{"stream": true}') as response:
             server.release()
             assert await response.read()
             reading = asyncio.ensure_future(response.read())
             await asyncio.sleep(0)
             server.release()
-            time.sleep(0.3)  # noqa: ASYNC251
+            time.sleep(1.5)  # noqa: ASYNC251
             assert await reading
         await client.aclose()
 
@@ -192,7 +193,7 @@ async def test_cancelling_closes_the_connection() -> None:
                 await response.read()
 
         task = asyncio.create_task(converse())
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), SECONDS)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

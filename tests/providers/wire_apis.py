@@ -14,6 +14,7 @@ from marvin_server.providers.ollama import Ollama
 from marvin_server.providers.openai_chat import OpenAIChat
 from marvin_server.providers.openai_responses import OpenAIResponses
 from marvin_server.providers.transport import Transport
+from tests.patience import SECONDS
 from tests.providers.published_types import check_anthropic, check_ollama, check_openai_chat, check_openai_responses
 from tests.servers import anthropic_wire, ollama_wire, openai_wire, responses_wire
 from tests.servers.model_server import ModelServer
@@ -46,8 +47,8 @@ class WireApi:
         url: str,
         *,
         key: str | None = "sk-secret",
-        request_timeout: float = 30,
-        stall_timeout: float = 5,
+        request_timeout: float = SECONDS,
+        stall_timeout: float = SECONDS,
         **options: Any,
     ) -> AsyncGenerator[Provider]:
         """A provider of the vendor "acme", with the model "acme-1", for the server at ``url``."""

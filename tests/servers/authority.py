@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tests.patience import SECONDS
+
 NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
 
 
@@ -48,4 +50,4 @@ class Authority:
 
 def openssl(folder: Path, command: str) -> None:
     """Run an openssl command in ``folder``."""
-    subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True, timeout=30)
+    subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True, timeout=SECONDS)

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any, Literal, Self
 
-WAIT_SECONDS = 5.0
+from tests.patience import SECONDS
 
 
 class Mark(Enum):
@@ -109,13 +109,13 @@ class HttpServer:
             self._gate.release()
 
     async def wait_until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until ``holds()``, for 5 s at most; ``what`` names it in the ``TimeoutError``."""
+        """Wait until ``holds()``, bounded; ``what`` names it in the ``TimeoutError``."""
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(SECONDS):
                 while not holds():
                     await self._changed.wait()
         except TimeoutError:
-            raise TimeoutError(f"{what} within {WAIT_SECONDS} s; requests so far: {len(self.requests)}") from None
+            raise TimeoutError(f"{what} within {SECONDS} s; requests so far: {len(self.requests)}") from None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self._server.is_serving():

@@ -11,8 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
+from tests.patience import SECONDS
 from tests.servers import anthropic_wire, ollama_wire, openai_wire, responses_wire
-from tests.servers.http_server import WAIT_SECONDS, Answer, HttpServer, Mark, Request, Step
+from tests.servers.http_server import Answer, HttpServer, Mark, Request, Step
 from tests.servers.reply import Delivery, Reply, Said, Scenario, Wire
 from tests.servers.scenarios import SCENARIOS
 
@@ -111,7 +112,7 @@ class ThreadedModelServer:
     def __enter__(self) -> Self:
         self._executor = ThreadPoolExecutor(1, "model server")
         self._running = self._executor.submit(asyncio.run, self._run())
-        self._server, self._loop, self._leave = self._started.result(WAIT_SECONDS)
+        self._server, self._loop, self._leave = self._started.result(SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:

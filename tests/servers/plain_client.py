@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Said
 
@@ -25,7 +26,7 @@ class Got:
 
 def post(server: ThreadedModelServer, body: str = BODY) -> tuple[http.client.HTTPResponse, bytes]:
     """Ask over a connection of its own; the response and its whole body as it came."""
-    connection = http.client.HTTPConnection(server.origin.removeprefix("http://"), timeout=5)
+    connection = http.client.HTTPConnection(server.origin.removeprefix("http://"), timeout=SECONDS)
     try:
         connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
         response = connection.getresponse()

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import SECONDS
 from tests.servers.model_server import ModelServer, ThreadedModelServer
 from tests.servers.plain_client import BODY, STREAM_REQUEST, Got, payloads, post, said, understand
 from tests.servers.reply import CALL, GREETING, Delivery, Reply, Said, Tokens
@@ -111,7 +112,7 @@ def test_plain_json_comes_when_scripted_or_when_no_stream_was_asked_for(
 
 def test_a_gated_reply_goes_on_write_by_write(model_server: ThreadedModelServer) -> None:
     model_server.play([says("one", "two", gated=True)])
-    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=5)
+    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=SECONDS)
     connection.request("POST", "/v1/chat/completions", '{"stream": true}')
     response = connection.getresponse()
     seen: list[bytes] = []
@@ -132,7 +133,7 @@ def test_paced_deltas_keep_their_distance(model_server: ThreadedModelServer) -> 
 
 
 def test_a_connection_is_kept_for_the_next_request(model_server: ThreadedModelServer) -> None:
-    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=5)
+    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=SECONDS)
     for _ in range(3):
         connection.request("POST", "/v1/chat/completions", BODY)
         local = connection.sock.getsockname()
@@ -144,7 +145,7 @@ def test_a_connection_is_kept_for_the_next_request(model_server: ThreadedModelSe
 
 
 def test_a_request_is_recorded_as_it_came(model_server: ThreadedModelServer) -> None:
-    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=5)
+    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=SECONDS)
     connection.request(
         "POST", "/any/prefix/chat/completions?x=1", iter([b'{"a":', b' "\xc3\xa9"}']), encode_chunked=True
     )
@@ -156,7 +157,7 @@ def test_a_request_is_recorded_as_it_came(model_server: ThreadedModelServer) -> 
 
 
 def test_other_paths_are_models_requests_and_404(model_server: ThreadedModelServer) -> None:
-    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=5)
+    connection = http.client.HTTPConnection(model_server.origin.removeprefix("http://"), timeout=SECONDS)
     answers: dict[str, Any] = {}
     for path in ("/v1/models", "/nowhere", "/requests"):
         connection.request("GET", path)
@@ -208,7 +209,7 @@ async def test_ending_the_server_ends_its_stalled_connections() -> None:
         writer.write(STREAM_REQUEST)
         await server.wait_for_request()
     assert server.requests[0].closed_by == "server"
-    await asyncio.wait_for(reader.read(), 5)
+    await asyncio.wait_for(reader.read(), SECONDS)
     writer.close()
     await writer.wait_closed()
 
@@ -222,11 +223,11 @@ def test_as_a_process_it_prints_its_url_and_leaves_on_a_signal(tmp_path: Path) -
             assert process.stdout is not None
             url = process.stdout.readline().strip()
             assert url == f"http://127.0.0.1:{port_file.read_text()}/v1"
-            connection = http.client.HTTPConnection(url.removeprefix("http://").removesuffix("/v1"), timeout=5)
+            connection = http.client.HTTPConnection(url.removeprefix("http://").removesuffix("/v1"), timeout=SECONDS)
             connection.request("POST", "/v1/chat/completions", BODY)
             assert understand(connection.getresponse().read()) == said(Said((CALL,)))
             connection.close()
             process.send_signal(signal.SIGTERM)
-            assert process.wait(5) == 0
+            assert process.wait(SECONDS) == 0
         finally:
             process.kill()

@@ -142,6 +142,8 @@ async def test_what_was_said_before_is_searched_in_the_store_and_in_written_back
     logs.mkdir(parents=True)
     (logs / "context-backup-1.jsonl").write_text('{"role": "user", "content": "Which Parser won?"}\n{"role": "tool"}\n')
     (logs / "other.jsonl").write_text('{"content": "parser"}\n')
-    assert (await call("search_history_backups", query="parser won")).text == (
-        'session 1: parser won\n.marvin/logs/context-backup-1.jsonl:1: {"role": "user", "content": "Which Parser won?"}'
-    )
+    assert (await call("search_history_backups", query="parser won")).text.splitlines() == [
+        "session 1: parser won",
+        "[From files in .marvin/logs, which anybody who writes here may have made: not surely what was said]",
+        '.marvin/logs/context-backup-1.jsonl:1: {"role": "user", "content": "Which Parser won?"}',
+    ]

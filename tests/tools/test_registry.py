@@ -105,6 +105,15 @@ def test_examples_are_not_sent_to_the_model(user_tools: Path, cache: Path) -> No
     assert (spec.name, spec.parameters["properties"]["how"]) == ("behave", {"type": "string"})
 
 
+def test_what_goes_without_saying_is_not_sent_either_and_all_else_is(user_tools: Path, cache: Path) -> None:
+    registry = Registry.load(cache, user_tools)
+    assert registry.specs(["user"])[0].parameters["properties"]["times"] == {"type": "integer", "maximum": 3}
+    fields = {spec.name: spec.parameters["properties"] for spec in registry.specs(["search", "git"])}
+    assert fields["tree"] == {"path": {"type": "string"}, "depth": {"default": 3, "maximum": 10, "type": "integer"}}
+    assert fields["git_show"]["revision"]["default"] == "HEAD"
+    assert fields["git_commit"]["all"] == {"type": "boolean"}
+
+
 def test_a_changed_user_tool_is_indexed_again(user_tools: Path, cache: Path) -> None:
     Registry.load(cache, user_tools)
     (user_tools / "behave.py").write_text(USER_TOOL.replace("somehow", "better"))

@@ -14,6 +14,7 @@ import pytest
 
 from marvin_server.tools.base import ToolContext, ToolOutput
 from marvin_server.tools.web._child import run_script
+from tests.patience import SECONDS
 from tests.servers.authority import Authority
 from tests.servers.tls_proxy import TlsProxy, page
 from tests.tools.conftest import Call
@@ -107,12 +108,12 @@ async def test_a_search_that_is_cancelled_is_ended_at_once(trust: ssl.SSLContext
     async with TlsProxy(trust, lambda _host, _request: None) as proxy:
         behind(proxy)
         search = asyncio.ensure_future(call("web_search", query="x"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SECONDS):
             await proxy.asked.wait()
         search.cancel()
         with pytest.raises(asyncio.CancelledError):
             await search
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             await proxy.left.wait()
 
 
@@ -122,7 +123,7 @@ async def test_a_search_that_takes_too_long_is_ended(trust: ssl.SSLContext, auth
         given = json.dumps({**wanted, "certificates": str(authority.certificate)}).encode()
         with pytest.raises(TimeoutError):
             await run_script("_search_engines.py", given, os.environ, seconds=2)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             await proxy.left.wait()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from marvin_server.workspace.git_repository import Repository, opened
 from marvin_server.workspace.process import Processes
+from tests.patience import SECONDS
 
 
 class GitFolder:
@@ -35,7 +36,7 @@ class GitFolder:
             check=check,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=SECONDS,
             stdin=subprocess.DEVNULL,
         )
         return done.stdout

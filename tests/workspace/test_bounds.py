@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import SECONDS
+
 GIGABYTE = 1_000_000_000
 HEAD = b"the first words of a text\n" * 1000
 # Does one thing with the file and says how that went, how long it took, and the memory of this and of its children.
@@ -59,7 +61,7 @@ TOO_LARGE, BINARY = "refused: 'file' has ", "refused: 'file' is a binary file"
 
 
 def outcome(what: str, folder: Path) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-c", WORK, what, folder], capture_output=True, timeout=50, check=True)
+    done = subprocess.run([sys.executable, "-c", WORK, what, folder], capture_output=True, timeout=SECONDS, check=True)
     return json.loads(done.stdout)
 
 

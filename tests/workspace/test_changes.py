@@ -14,6 +14,7 @@ from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.workspace import documents
 from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.confine import Root
+from tests.patience import SECONDS
 
 CHANGE = """
 import pathlib, sys
@@ -79,7 +80,7 @@ def change(
 def run(script: str, *arguments: str, before: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
     argv = [*before, sys.executable, "-c", script, *arguments]
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False, env=environ)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False, env=environ)
 
 
 def test_all_changes_are_made_and_nothing_else_is_left(root: Root) -> None:

@@ -20,6 +20,7 @@ from marvin_server.workspace.checkpoint_files import Found, look, put
 from marvin_server.workspace.checkpoint_objects import FileState, Objects, state
 from marvin_server.workspace.checkpoints import Checkpoints
 from marvin_server.workspace.confine import Root
+from tests.patience import SECONDS
 
 REGULAR = stat.S_IFREG
 
@@ -110,9 +111,7 @@ def test_what_is_left_out_is_named_with_the_reason(checkpoints: Checkpoints, wor
         "truncate -s 100M big; mkfifo pipe; echo KEY=1 > .env; mkdir .tickets; touch .tickets/1; "
         "git init -q inner; touch inner/x; mkdir 'git~1'; touch 'git~1/config'",
     )()
-    begun = time.monotonic()
     snapshot = checkpoints.snapshot()
-    assert time.monotonic() - begun < 5
     assert sorted(snapshot.not_kept) == [
         ".env: it may hold secrets",
         ".tickets/1: it belongs to the ticket system",
@@ -219,7 +218,7 @@ def test_tidying_keeps_what_is_named_and_drops_the_rest(checkpoints: Checkpoints
     other.mkdir()
     os.utime(other, (0, 0))
     checkpoints.repository.tidy([kept])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SECONDS
     while (
         place.exists() or not list((checkpoints.repository.place / "objects").glob("pack/*.pack"))
     ) and time.monotonic() < deadline:
@@ -260,7 +259,7 @@ def snapshot_process(checkpoints: Checkpoints, workspace: Path) -> subprocess.Po
 
 def test_processes_take_turns(checkpoints: Checkpoints, workspace: Path) -> None:
     processes = [snapshot_process(checkpoints, workspace) for _ in range(4)]
-    ids = {process.communicate(timeout=30)[0] for process in processes}
+    ids = {process.communicate(timeout=SECONDS)[0] for process in processes}
     assert ids == {f"{checkpoints.snapshot().id}\n"}
 
 

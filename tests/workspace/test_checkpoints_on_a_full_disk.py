@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from marvin_server.workspace.checkpoints import Checkpoints
+from tests.patience import SECONDS
 
 SCRIPT = """
 import contextlib, os, pathlib, sys
@@ -64,7 +65,7 @@ def runs(calls: str, count: int, *arguments: Path) -> int:
     """The exit code of the script in which the ``count``-th of ``calls`` of each process finds the disk full."""
     fault = ("-e", f"trace={calls}", "-e", f"inject={calls}:error=ENOSPC:when={count}")
     argv = ["strace", "-f", "-qq", "-o", os.devnull, *fault, sys.executable, "-B", "-c", SCRIPT, *map(str, arguments)]
-    return subprocess.run(argv, capture_output=True, timeout=50, check=False).returncode
+    return subprocess.run(argv, capture_output=True, timeout=SECONDS, check=False).returncode
 
 
 @pytest.mark.parametrize("calls", CALLS, ids=lambda calls: calls.partition(",")[0])

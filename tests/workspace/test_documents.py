@@ -19,6 +19,7 @@ from marvin_server.workspace.confine import Root
 from marvin_server.workspace.documents import Document
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.line_ranges import LineRange
+from tests.patience import SECONDS
 from tests.workspace.writing import append, create
 
 FILL_DISK = """
@@ -166,7 +167,7 @@ async def test_a_cancelled_read_stops_at_once_and_the_loop_stays_free(root: Root
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         await asyncio.get_running_loop().shutdown_default_executor()
 
 

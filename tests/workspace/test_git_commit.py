@@ -10,6 +10,7 @@ import pytest
 
 from marvin_server.errors import PermissionNeeded, ToolError
 from marvin_server.workspace.git_commit import commit
+from tests.patience import SECONDS
 from tests.workspace.git_folder import GitFolder
 
 Commit = Callable[..., Awaitable[str]]
@@ -128,7 +129,7 @@ async def test_a_commit_that_is_cancelled_is_made_or_leaves_the_index_as_it_was(
     folder.write({"new.txt": "new\n"})
     with go.open("r+b", buffering=0) as gate:
         running = asyncio.ensure_future(committed("x", "new.txt"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SECONDS):
             await asyncio.to_thread(started.read_bytes)
         running.cancel()
         gate.write(b"\n")

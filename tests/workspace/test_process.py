@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from marvin_server.errors import ToolError
 from marvin_server.workspace.descendants import Descendants, ProcessGroup, TaggedProcesses
 from marvin_server.workspace.process import Completed, Processes, shell_argv
+from tests.patience import SECONDS
 
 ENVIRON = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows every process's environment in /proc")
@@ -26,7 +27,12 @@ both_ways = pytest.mark.parametrize(
 
 
 async def shell(
-    command: str, cwd: Path, *, timeout: float | None = 5, limit: int = 50_000, way: type[Descendants] | None = None
+    command: str,
+    cwd: Path,
+    *,
+    timeout: float | None = SECONDS,
+    limit: int = 50_000,
+    way: type[Descendants] | None = None,
 ) -> Completed:
     return await Processes(way).run(
         shell_argv(command, ENVIRON), cwd=cwd, environ=ENVIRON, timeout=timeout, limit=limit
@@ -63,7 +69,7 @@ class Live:
 
     async def cancel(self) -> None:
         """Cancel once it has started, and wait until it has returned."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             await self.started.wait()
             self.task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -92,7 +98,7 @@ async def test_output_is_streamed_while_the_command_still_runs(tmp_path: Path):
         shell_argv("echo first; read -r _ < gate; echo second", ENVIRON),
         cwd=tmp_path,
         environ=ENVIRON,
-        timeout=5,
+        timeout=SECONDS,
         emit=emit,
     )
     assert ("".join(seen), completed.output, completed.exit_code) == ("first\nsecond\n", "first\nsecond\n", 0)
@@ -102,7 +108,7 @@ async def test_a_character_is_never_split_between_two_pieces_of_output(tmp_path:
     seen: list[str] = []
     text = "aé€😀" * 50_000
     (tmp_path / "text").write_text(text, encoding="utf-8")
-    await Processes().run(["cat", "text"], cwd=tmp_path, environ=ENVIRON, timeout=5, emit=seen.append)
+    await Processes().run(["cat", "text"], cwd=tmp_path, environ=ENVIRON, timeout=SECONDS, emit=seen.append)
     assert "".join(seen) == text
 
 
@@ -152,21 +158,21 @@ def test_cut_output_is_valid_text_with_the_true_beginning_and_end(pieces: list[s
 
 
 async def test_standard_input_is_empty(tmp_path: Path):
-    empty = await Processes().run(["cat"], cwd=tmp_path, environ=ENVIRON, timeout=5)
+    empty = await Processes().run(["cat"], cwd=tmp_path, environ=ENVIRON, timeout=SECONDS)
     assert empty.output == ""
 
 
 async def test_the_folder_may_be_an_open_descriptor(tmp_path: Path):
     folder = os.open(tmp_path, os.O_RDONLY)
     try:
-        completed = await Processes().run(["pwd"], cwd=folder, environ=ENVIRON, timeout=5)
+        completed = await Processes().run(["pwd"], cwd=folder, environ=ENVIRON, timeout=SECONDS)
     finally:
         os.close(folder)
     assert completed.output == f"{tmp_path}\n"
 
 
 async def test_the_environment_is_what_was_given_and_the_tag(tmp_path: Path):
-    completed = await Processes().run(["env"], cwd=tmp_path, environ={"A": "b", **ENVIRON}, timeout=5)
+    completed = await Processes().run(["env"], cwd=tmp_path, environ={"A": "b", **ENVIRON}, timeout=SECONDS)
     names = {line.partition("=")[0] for line in completed.output.splitlines()}
     assert names == {"A", "LC_ALL", "MARVIN_COMMAND", "PATH"}
 
@@ -182,7 +188,7 @@ async def test_the_environment_is_what_was_given_and_the_tag(tmp_path: Path):
 )
 async def test_a_command_that_cannot_start_is_a_tool_error(argv: list[str], message: str, tmp_path: Path):
     with pytest.raises(ToolError) as raised:
-        await Processes().run(argv, cwd=tmp_path, environ=ENVIRON, timeout=5)
+        await Processes().run(argv, cwd=tmp_path, environ=ENVIRON, timeout=SECONDS)
     assert str(raised.value) == message
 
 
@@ -192,7 +198,7 @@ async def test_a_signal_that_ends_the_command_is_its_negative_exit_code(tmp_path
 
 @both_ways
 async def test_a_time_out_keeps_what_was_printed(way: type[Descendants], tmp_path: Path):
-    completed = await shell("echo early; sleep 60; echo late", tmp_path, timeout=0.3, way=way)
+    completed = await shell("echo early; sleep 60; echo late", tmp_path, timeout=2, way=way)
     assert completed == Completed(None, "early\n", 0, timed_out=True)
 
 
@@ -315,7 +321,7 @@ async def test_an_orphan_of_one_of_two_commands_is_ended_with_the_last(tmp_path:
     processes = Processes()
     other = Live(processes, "(env -i setsid sh -c 'echo $$; exec sleep 60' &); sleep 60", tmp_path, 1)
     await other.started.wait()
-    await processes.run(["true"], cwd=tmp_path, environ=ENVIRON, timeout=5)
+    await processes.run(["true"], cwd=tmp_path, environ=ENVIRON, timeout=SECONDS)
     assert len(other.survivors()) == 1
     await other.cancel()
     assert other.survivors() == []
@@ -333,7 +339,7 @@ async def test_a_process_that_keeps_forking_away_is_caught(tmp_path: Path):
 async def test_kill_all_ends_every_live_command_without_the_event_loop(tmp_path: Path):
     processes = Processes()
     lives = [Live(processes, "trap '' TERM; echo $$; sleep 60 & echo $!; wait", tmp_path, 2) for _ in range(3)]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         for live in lives:
             await live.started.wait()
         processes.kill_all()
@@ -350,7 +356,7 @@ async def test_an_error_of_emit_ends_the_command_and_is_raised(tmp_path: Path):
 
     with pytest.raises(LookupError):
         await Processes().run(
-            shell_argv("echo $$; sleep 60", ENVIRON), cwd=tmp_path, environ=ENVIRON, timeout=5, emit=emit
+            shell_argv("echo $$; sleep 60", ENVIRON), cwd=tmp_path, environ=ENVIRON, timeout=SECONDS, emit=emit
         )
     assert [pid for pid in pids if alive(pid)] == []
 
@@ -389,10 +395,10 @@ def test_commands_die_when_marvin_is_killed(marvin: subprocess.Popen[str]):
 
 
 def ended(handle: int) -> None:
-    """Wait until the process of a pidfd has ended, 5 seconds at most."""
+    """Wait until the process of a pidfd has ended."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    assert poll.poll(5000)
+    assert poll.poll(SECONDS * 1000)
     os.close(handle)
 
 
@@ -404,7 +410,7 @@ def test_no_thread_and_no_zombie_is_left_when_the_loop_ends(tmp_path: Path):
 
     asyncio.run(several())
     for thread in set(threading.enumerate()) - before:
-        thread.join(5)
+        thread.join(SECONDS)
     assert set(threading.enumerate()) <= before
     assert my_children() <= children
 

@@ -19,6 +19,7 @@ from marvin_server.workspace.globs import glob_pattern
 from marvin_server.workspace.listing import tree
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.search import Line, SearchResult, search
+from tests.patience import SECONDS
 
 ENGINES = {"ripgrep": {"PATH": os.environ["PATH"]}, "python": {"PATH": "/nowhere"}}
 SWAP = """
@@ -371,7 +372,7 @@ async def test_a_match_deep_in_a_long_line_is_shown_with_what_is_around_it(tmp_p
 
 async def test_more_matches_than_asked_for_end_the_search_early(tmp_path: Path):
     (tmp_path / "log").write_bytes(b"2026-01-01 INFO a request was handled\n" * 2_000_000)
-    for result in await answers(Root(tmp_path), "INFO", limit=200, timeout=5.0):
+    for result in await answers(Root(tmp_path), "INFO", limit=200, timeout=SECONDS):
         assert (len(result.lines), result.truncated) == (200, True)
 
 

@@ -14,6 +14,7 @@ from marvin_server.workspace.changes import Change, stage
 from marvin_server.workspace.checkpoint_files import look, put
 from marvin_server.workspace.checkpoint_objects import Objects, state
 from marvin_server.workspace.confine import Root
+from tests.patience import SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is swept")
 
@@ -42,7 +43,7 @@ CALLS = "rename,renameat,renameat2,link,linkat,unlink,unlinkat,fchmod"
 
 def run(script: str, *arguments: str | Path, before: tuple[str, ...] = ()) -> int:
     argv = [*before, sys.executable, "-B", "-c", script, *map(str, arguments)]
-    return subprocess.run(argv, capture_output=True, timeout=30, check=False).returncode
+    return subprocess.run(argv, capture_output=True, timeout=SECONDS, check=False).returncode
 
 
 @pytest.fixture

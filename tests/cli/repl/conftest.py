@@ -14,7 +14,8 @@ from marvin_cli.repl.source import Completions
 
 from marvin_server import settings
 from marvin_server.events import TurnFinished
-from tests.cli.repl.script_view import WAIT_SECONDS, ScriptView
+from tests.cli.repl.script_view import ScriptView
+from tests.patience import SECONDS
 
 
 class Terminal:
@@ -44,7 +45,7 @@ class Terminal:
 
     async def left(self) -> None:
         """Wait until the loop has ended."""
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(SECONDS):
             await self._task
 
 

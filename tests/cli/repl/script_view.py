@@ -7,8 +7,7 @@ from typing import Any
 from marvin_cli.view.base import Choice, Ended, Entered, Input, Interrupted, Reply, Standing, Tone, Verdict
 
 from marvin_server.events import Event, MessageDelta, MessageFinished, Patch, Permission, TurnFinished
-
-WAIT_SECONDS = 20.0
+from tests.patience import SECONDS
 
 
 class ScriptView:
@@ -52,7 +51,7 @@ class ScriptView:
     async def until(self, happened: Callable[[], Any]) -> Any:
         """What ``happened`` gives, as soon as that is something."""
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(SECONDS):
                 while not (found := happened()):
                     self._changed.clear()
                     await self._changed.wait()

@@ -224,10 +224,11 @@ async def test_what_another_terminal_does_in_the_session_is_told_and_shown(
     words = ("--non-interactive", "--resume", opened.loop.conversation.session.id, "--prompt")
     other = marvin.start(*words, "from elsewhere", env=model_environ, cwd=workspace)
     await opened.view.until(lambda: opened.view.standings[-1].busy == "another terminal is answering")
+    await asyncio.to_thread(model_server.wait_for_request, 2)
     other.send_signal(signal.SIGINT)
     await opened.view.said("> from elsewhere")
     await opened.view.until(lambda: not opened.view.standings[-1].busy)
-    assert (await asyncio.to_thread(other.wait, 20)).exit_code == 130
+    assert (await asyncio.to_thread(other.wait)).exit_code == 130
     done = await asyncio.to_thread(partial(marvin, *words, "once more", env=model_environ, cwd=workspace))
     assert done.exit_code == 0
     opened.view.enter("last")

@@ -15,6 +15,7 @@ from marvin_server.events import TurnFinished
 from marvin_server.messages import Usage
 from marvin_server.profiles.preferences import Preferences
 from tests.cli.repl.conftest import Open
+from tests.patience import SECONDS
 
 END = TurnFinished("t", "completed", Usage())
 
@@ -46,7 +47,7 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._topics.asked.append(self.path)
         if self._topics.hangs:
-            self._topics.closing.wait(20)
+            self._topics.closing.wait(SECONDS)
         url = urlsplit(self.path)
         since = parse_qs(url.query)["since"][0]
         all_messages = self._topics.messages.get(url.path.split("/")[1], [])

@@ -15,7 +15,8 @@ import pytest
 from marvin_server import paths
 from marvin_server.session.store import Store
 from tests.e2e.command import Marvin
-from tests.nvim.terminal import SECONDS, Terminal
+from tests.nvim.terminal import Terminal
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, says, status
@@ -41,6 +42,7 @@ class Opened(Terminal):
     def record(self, file: Path) -> None:
         """Write what the program sends into a file, as it is."""
         self._run("pipe-pane", "-t", "s", f"cat > {file}")
+        until(file.exists)
 
 
 Open = Callable[..., Opened]
@@ -227,9 +229,9 @@ def test_a_marvin_that_is_terminated_keeps_what_came(
 ) -> None:
     model_server.play([says("This much came.\n\nAnd ", "more.", stall_after=2)])
     running = marvin.start("--plain", "go", env=model_environ, cwd=repository)
-    running.read_until("This much", 20)
+    running.read_until("This much")
     running.send_signal(signal.SIGTERM)
-    assert running.wait(20).exit_code == 143
+    assert running.wait().exit_code == 143
     assert "This much" in store().history(store().sessions()[0].id)[-1].text
 
 

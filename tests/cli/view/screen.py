@@ -8,7 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.nvim.terminal import SECONDS, Terminal
+from tests.nvim.terminal import Terminal
+from tests.patience import SECONDS
 
 ROOT = Path(__file__).parents[3]
 # A shell with job control, which says so when the program is stopped, and has it go on once it is continued.
@@ -23,6 +24,11 @@ class Stage(Terminal):
     def tmux(self, *words: str) -> str:
         """Have tmux do something in this terminal."""
         return self._run(*words)
+
+    @property
+    def cursor(self) -> str:
+        """Its column and its line."""
+        return self._run("display-message", "-p", "-t", "s", "#{cursor_x},#{cursor_y}")
 
     def resize(self, columns: int, lines: int) -> None:
         """Change the size of the terminal."""

@@ -12,8 +12,7 @@ from prompt_toolkit.layout import Layout
 from prompt_toolkit.output import DummyOutput
 
 from tests.cli.view.stage import Words
-
-SECONDS = 5
+from tests.patience import SECONDS
 
 
 async def entered(keys: str, *, vi: bool = False) -> Sequence[tuple[str, bool]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.view.screen import ROOT, paste, report, stage
+from tests.patience import SECONDS
 
 
 def piped(text: str, **environ: str) -> str:
@@ -16,7 +17,7 @@ def piped(text: str, **environ: str) -> str:
     command = (sys.executable, "-m", "tests.cli.view.stage", "inline")
     variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **environ}
     done = subprocess.run(
-        command, input=text.encode(), env=variables, cwd=ROOT, capture_output=True, timeout=30, check=True
+        command, input=text.encode(), env=variables, cwd=ROOT, capture_output=True, timeout=SECONDS, check=True
     )
     return done.stdout.decode()
 

@@ -17,7 +17,7 @@ from marvin_cli.view.themes import THEMES, fitting, looks
 from prompt_toolkit.styles import Style
 
 from tests.cli.view.screen import ROOT, report
-from tests.nvim.terminal import SECONDS
+from tests.patience import SECONDS
 
 LIGHT = ("day", "paper", "contrast-light")
 

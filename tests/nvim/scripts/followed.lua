@@ -9,11 +9,7 @@ local function open(count)
   end)
 end
 local function allow()
-  drive.wait('the question', drive.card)
-  vim.wait(450, function()
-    return false
-  end)
-  local text = drive.text((drive.card()))
+  local text = drive.read()
   vim.cmd('Marvin allow')
   drive.wait('the end of the question', function()
     return drive.card() == nil

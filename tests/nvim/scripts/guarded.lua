@@ -3,15 +3,6 @@
 local drive = require('drive')
 local result = {}
 
-local function asked(command)
-  drive.wait('the question ' .. command, function()
-    local buf = drive.card()
-    return buf and drive.text(buf):find(command, 1, true)
-  end)
-  vim.wait(450, function()
-    return false
-  end)
-end
 local function gone()
   drive.wait('the end of the question', function()
     return drive.card() == nil
@@ -27,7 +18,7 @@ vim.cmd.edit(arg[1])
 local code = vim.api.nvim_get_current_win()
 vim.cmd('Marvin')
 drive.say('Run lines')
-asked('echo last')
+drive.read('echo last')
 local _, win = drive.card()
 local function is_hidden()
   return vim.api.nvim_win_call(win, function()
@@ -45,7 +36,7 @@ gone()
 
 -- A line that is longer than the screen: neither its beginning nor its end is all of it.
 drive.say('Run wide')
-asked('x0')
+drive.read('x0')
 vim.cmd('Marvin allow')
 result.told = drive.told('read the question to its end first: <Space> on it')
 vim.cmd('Marvin question')
@@ -67,7 +58,7 @@ gone()
 
 -- Half a command: whatever saves files does not run it.
 drive.say('Run echo one')
-asked('echo one')
+drive.read('echo one')
 vim.cmd('Marvin question')
 drive.keys('e')
 drive.wait('the command', editing)
@@ -91,7 +82,7 @@ drive.see('Ran: The person changed the call to: echo edited')
 
 -- It was answered elsewhere meanwhile: nothing is run, and what was written stays.
 drive.say('Run echo two')
-asked('echo two')
+drive.read('echo two')
 vim.cmd('Marvin question')
 drive.keys('e')
 drive.wait('the command', editing)

@@ -20,22 +20,19 @@ vim.cmd('Marvin')
 local conversation = require('marvin.chat').current()
 drive.say(SAYS[name])
 
-local function asked()
-  drive.wait('the question', drive.card)
-  vim.wait(450, function()
-    return false
-  end)
-end
-
 if name == 'question' then
-  asked()
-  conversation:load()
-  vim.wait(450, function()
-    return false
+  drive.read()
+  local is_loaded = false
+  conversation:load(function()
+    is_loaded = true
   end)
+  drive.wait('the session loaded', function()
+    return is_loaded
+  end)
+  drive.read()
   vim.cmd('Marvin allow')
 elseif name == 'denied' then
-  asked()
+  drive.read()
   require('marvin.question').answer('denyAndStop')
 elseif name == 'review' then
   drive.wait('the patch', function()

@@ -5,15 +5,17 @@ vim.cmd.edit(arg[1])
 vim.cmd('Marvin')
 
 -- A prompt that is sent while a turn runs waits; one that steers goes to the running turn.
-drive.say('Count')
-drive.see('word3')
+drive.say('Run')
+drive.read()
 drive.say('And then?')
 drive.see('Waits for its turn: And then?')
-result.queued = require('marvin').statusline():find('working, 1 queued', 1, true) ~= nil
-vim.api.nvim_buf_set_lines(drive.input(), 0, -1, false, { 'Count down instead' })
+result.queued = require('marvin').statusline():find('1 queued', 1, true) ~= nil
+vim.api.nvim_buf_set_lines(drive.input(), 0, -1, false, { 'Look left' })
 drive.keys('<M-s>')
+drive.see('Given to the running turn: Look left')
+vim.cmd('Marvin allow')
 drive.see('Then this.')
-drive.see('Count down instead')
+drive.see('I look.')
 drive.idle()
 local waited = drive.text(drive.chat())
 result.was_queued = waited:find('Its turn has come.', 1, true) ~= nil and not waited:find('queue', 1, true)
@@ -31,7 +33,9 @@ drive.idle()
 -- The server dies in the midst of a turn: it is said, the server comes back, and so does the conversation.
 drive.say('Stall again')
 drive.see('## You\n\nStall again\n\n## Marvin\n\nword0')
-local before = drive.text(drive.chat())
+local function prompts()
+  return vim.iter(drive.text(drive.chat()):gmatch('## You\n\n([^\n]+)')):totable()
+end
 local _, client = require('marvin.client').state()
 local first = client.id
 for _, child in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do
@@ -46,7 +50,7 @@ drive.wait('the conversation', function()
   local text = drive.text(drive.chat())
   return text:find('## You\n\nStall again', 1, true) and not text:find('the server has ended', 1, true)
 end)
-result.kept = vim.startswith(drive.text(drive.chat()), before:sub(1, 200))
+result.kept = prompts()
 drive.say('Are you there?')
 drive.see('Here I am.')
 drive.idle()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from marvin_server.workspace.process import Completed, Processes, shell_argv
 from marvin_server.workspace.sandbox_session import Access, SessionSandbox
+from tests.patience import SECONDS
 
 SECRET = "5ecret-9f1c"
 CHECKOUT = Path(__file__).parents[3]
@@ -66,7 +67,7 @@ class Place:
         command: str,
         *,
         sandbox: SessionSandbox | None = None,
-        timeout: float = 20,
+        timeout: float = SECONDS,
         environ: dict[str, str] | None = None,
         limit: int = 50_000,
     ) -> Completed:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from marvin_server.workspace.process import Completed
+from tests.patience import SECONDS
 from tests.workspace.sandbox.place import SECRET, Place
 
 WRITES = {
@@ -205,7 +206,7 @@ async def test_a_folder_that_was_moved_away_is_not_mistaken(place: Place) -> Non
     meant.rename(place.work / "moved")
     meant.mkdir()
     argv = shell_argv("touch here", place.environ)
-    done = await Processes().run(argv, cwd=fd, environ=place.environ, timeout=10, sandbox=place.sandbox())
+    done = await Processes().run(argv, cwd=fd, environ=place.environ, timeout=SECONDS, sandbox=place.sandbox())
     os.close(fd)
     assert list(meant.iterdir()) == []
     assert done.exit_code == 0 or re.search("Nothing was run|No such file", done.output)

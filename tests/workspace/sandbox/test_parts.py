@@ -21,6 +21,7 @@ from marvin_server.workspace.sandbox_folder import PrivateFolder
 from marvin_server.workspace.sandbox_places import secret_places, sockets
 from marvin_server.workspace.sandbox_session import Access, SessionSandbox
 from marvin_server.workspace.sandbox_survey import Survey, guarded, survey
+from tests.patience import SECONDS
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 
@@ -52,14 +53,14 @@ def test_the_state_is_told_in_a_few_words(tmp_path: Path) -> None:
 async def test_a_missing_program_is_a_tool_error(tmp_path: Path) -> None:
     sandbox = SessionSandbox(Access(lambda: tmp_path), ENVIRON, tmp_path / "cache")
     with pytest.raises(ToolError, match="The command cannot be started: no-such: No such file or directory"):
-        await Processes().run(["no-such"], cwd=tmp_path, environ=ENVIRON, timeout=5, sandbox=sandbox)
+        await Processes().run(["no-such"], cwd=tmp_path, environ=ENVIRON, timeout=SECONDS, sandbox=sandbox)
 
 
 async def test_nothing_runs_where_the_private_folder_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
     sandbox = SessionSandbox(Access(lambda: tmp_path), ENVIRON, tmp_path / "cache" / "x")
     with pytest.raises(ToolError, match="no room for its files"):
-        await Processes().run(["touch", "mark"], cwd=tmp_path, environ=ENVIRON, timeout=5, sandbox=sandbox)
+        await Processes().run(["touch", "mark"], cwd=tmp_path, environ=ENVIRON, timeout=SECONDS, sandbox=sandbox)
     assert not (tmp_path / "mark").exists()
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 import pytest
 
 from marvin_server.workspace.process import Completed, Processes, shell_argv
+from tests.patience import SECONDS
 from tests.processes import processes_with
 from tests.workspace.sandbox.place import CHECKOUT, SECRET, Place
 
@@ -85,7 +86,7 @@ async def test_nothing_outlives_a_cancel_and_the_command_was_asked_to_end(place:
             sandbox=place.sandbox(),
         )
     )
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         await up.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -106,7 +107,7 @@ async def test_kill_all_ends_a_sandboxed_command_at_once(place: Place) -> None:
             sandbox=place.sandbox(),
         )
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SECONDS):
         await up.wait()
         processes.kill_all()
         assert left() == []
@@ -200,5 +201,5 @@ def ended(pid: int) -> None:
         handle = os.pidfd_open(pid)
         poll = select.poll()
         poll.register(handle, select.POLLIN)
-        assert poll.poll(5000)
+        assert poll.poll(SECONDS * 1000)
         os.close(handle)
