@@ -4,7 +4,8 @@
 
     MarvinError
     ├── UsageError            a wrong option or value; exit code 2
-    │   └── NotOffered        an answer that the question does not take
+    │   ├── NotOffered        an answer that the question does not take
+    │   └── SessionBusy       something else is under way in the session
     ├── BudgetSpent           a cost limit is reached
     ├── StoreError            the session store cannot be read or written
     │   ├── NoSession         there is no session by that id
@@ -40,6 +41,10 @@ class MarvinError(Exception):
 
 class UsageError(MarvinError):
     """A wrong option, setting or combination of them."""
+
+
+class SessionBusy(UsageError):
+    """A turn runs in the session, or something else that must have it for itself."""
 
 
 class NotOffered(UsageError):

@@ -7,7 +7,8 @@ from msgspec import Struct
 from marvin_cli.view.cells import cut, width
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_SHORTEST, _LONGEST, _NARROWEST = 8, 40, 20
+_SHORTEST, _LONGEST = 8, 40
+_NARROWEST, _READABLE = 20, 28
 
 
 class Amount(Struct, frozen=True):
@@ -24,7 +25,7 @@ def chart(name: str, heads: Sequence[str], amounts: Sequence[Amount], columns: i
     rows = [(name, *heads), *((amount.name, *amount.digits) for amount in amounts)]
     widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
     room = columns - _SHORTEST - 2
-    while len(widths) > 2 and min(widths[0], _NARROWEST) + sum(widths[1:]) + 2 * (len(widths) - 1) > room:
+    while len(widths) > 2 and min(widths[0], _READABLE) + sum(widths[1:]) + 2 * (len(widths) - 1) > room:
         del widths[1]
     shown = len(widths) - 1
     numbers = sum(widths[1:]) + 2 * shown

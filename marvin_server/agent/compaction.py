@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
+from msgspec.structs import replace
+
 from marvin_server.messages import Message, Text, ToolCall, ToolResult
 
 KEPT = 8
@@ -14,7 +16,7 @@ _SUMMARY, _FIRST, _LATEST, _FILES, _STANDING = (
     "The person's first words",
     "The person's latest words before what follows",
     "Files that Marvin has changed",
-    "What waits",
+    "What waited for the person when the summary was made",
 )
 _PREFACE = """\
 [Marvin: {count} earlier messages of this conversation are not in view any more; this summary, {by}, stands for them. \
@@ -29,7 +31,7 @@ _BODY = re.compile(r'<summary code="(\w+)">\n(.*)\n</summary code="\1">', re.DOT
 _EARLIER = 4_000  # characters of an earlier summary, in one that no model has written
 _MOST_FILES = 100
 # How much of a topic, a prompt, an answer and a command is in a summary that no model has written; and how many.
-_TOPIC, _PROMPT, _ANSWER, _COMMAND = 100, 600, 400, 160
+_TOPIC, _PROMPT, _ANSWER, _COMMAND = 72, 600, 400, 160
 _MOST = 15
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ b/)(.+?)\s*$", re.MULTILINE)
 
@@ -83,11 +85,18 @@ def standing_for(
         (_FIRST, clipped(first, words)),
         (_LATEST, clipped(latest, words) if latest != first else ""),
         (_FILES, "\n".join(changed_files(gone, edits))),
-        (_STANDING, "\n".join(standing)),
     ):
         if text.strip():
-            parts.append(Text(f"\n\n{label}:\n{text}", label=label))
-    return Message("user", tuple(parts), id=message_id)
+            parts.append(_part(label, text))
+    return with_standing(Message("user", tuple(parts), id=message_id), standing)
+
+
+def with_standing(summary: Message, standing: Sequence[str]) -> Message:
+    """``summary`` with these lines on what is open, in the place of those that it has."""
+    parts = [part for part in summary.parts if not (isinstance(part, Text) and part.label == _STANDING)]
+    if standing:
+        parts.append(_part(_STANDING, "\n".join(standing)))
+    return replace(summary, parts=tuple(parts))
 
 
 def changed_files(messages: Sequence[Message], edits: Collection[str]) -> list[str]:
@@ -115,6 +124,13 @@ def topics(messages: Sequence[Message]) -> list[str]:
     """What the person has asked for, a short line each."""
     said = [" ".join(message.said.split()) for message in messages if message.role == "user" and message.said.strip()]
     return [_line(text, _TOPIC) for text in said]
+
+
+def content(message: Message) -> str:
+    """The text of a message; of a summary, without the words that say to a model what it is."""
+    if not is_summary(message):
+        return message.text
+    return "\n".join(_labelled(message, part.label) for part in message.parts if isinstance(part, Text) and part.label)
 
 
 def lines(message: Message, length: int) -> Iterator[str]:
@@ -175,6 +191,10 @@ def _stands_for(message: Message) -> int:
 
 def _asks(message: Message) -> bool:
     return message.role == "user" and bool(message.said or _labelled(message, _FIRST))
+
+
+def _part(label: str, text: str) -> Text:
+    return Text(f"\n\n{label}:\n{text}", label=label)
 
 
 def _labelled(message: Message, label: str) -> str:

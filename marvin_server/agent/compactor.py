@@ -5,8 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from marvin_server.agent.budget import Budget
-from marvin_server.errors import MarvinError
+from marvin_server.errors import MarvinError, StoreError
 from marvin_server.events import Compacted, Why
 from marvin_server.messages import Message, new_id
 from marvin_server.providers.base import ModelRequest
@@ -19,6 +21,7 @@ _SECONDS = 180.0
 _TAIL, _WORTH = 2, 16
 # Characters of a summary, and of each prompt that is put back; fewer for a model that reads little.
 _LONGEST, _WORDS = 24_000, 4_000
+_FOCUS = 500  # characters of what the model wants to be kept in view
 
 
 def applied(messages: Sequence[Message], compaction: Compacted) -> list[Message]:
@@ -53,7 +56,7 @@ class Compactor:
 
     def want(self, focus: str) -> None:
         """Have the conversation made smaller before the next request, as the model has asked."""
-        self._wanted = focus
+        self._wanted = focus[:_FOCUS]
 
     def overflowed(self) -> None:
         """Take note that the vendor has refused the latest request as too long for its model."""
@@ -90,7 +93,7 @@ class Compactor:
 
     async def compact(self, messages: Sequence[Message], reason: Why, focus: str = "") -> Compacted | None:
         """How ``messages`` become smaller; ``focus`` is what is to be kept in view. None where nothing can go, or
-        nothing would be gained. It takes as long as a model does, 3 minutes at most."""
+        nothing would be gained. It takes as long as a model does, 3 minutes at most. Raises ``StoreError``."""
         from marvin_server.agent import compaction
 
         wanted, self._wanted, self._overflowed = self._wanted, None, False
@@ -98,7 +101,7 @@ class Compactor:
         if not gone:
             return None
         kept = messages[len(gone) :]
-        body, by, note = await self._summary(gone, focus or wanted or "")
+        body, by, note = await self._summary(gone, focus or wanted or "", by_person=bool(focus))
         message = compaction.standing_for(
             gone,
             kept,
@@ -124,6 +127,17 @@ class Compactor:
         gone = messages[: first_kept(messages, lambda message: self._tokens([message]), most)]
         return () if all(map(is_summary, gone)) else gone
 
+    def up_to_date(self, compaction: Compacted) -> Compacted:
+        """``compaction``, which was made a while ago; another one where something else waits for the person by now."""
+        from marvin_server.agent.compaction import with_standing
+
+        before = compaction.message
+        if before is None or (message := with_standing(before, self._standing())) == before:
+            return compaction
+        message = replace(message, id=new_id())
+        after = compaction.tokens_after + self._tokens([message]) - self._tokens([before])
+        return replace(compaction, id=message.id, message=message, tokens_after=after)
+
     def taken_back(self, before: Compacted | None, now: Sequence[Message], then: Sequence[Message]) -> Compacted:
         """What says that ``before`` holds again: the messages ``now`` in view give way to those of ``then``."""
         message, keeps = (before.message, before.keeps) if before else (None, None)
@@ -133,21 +147,27 @@ class Compactor:
     def _tokens(self, messages: Sequence[Message]) -> int:
         return self.budget.corrected(sum(map(self.budget.tokens, messages)))
 
-    async def _summary(self, gone: Sequence[Message], focus: str) -> tuple[str, str | None, str | None]:
+    async def _summary(
+        self, gone: Sequence[Message], focus: str, *, by_person: bool
+    ) -> tuple[str, str | None, str | None]:
         """The summary, the model that wrote it, and why none did where it was to."""
         from marvin_server.agent import compaction, summary
 
         try:
             async with asyncio.timeout(_SECONDS):
-                answer = await self._ask(lambda most: summary.request(gone, focus, most))
+                answer = await self._ask(lambda most: summary.request(gone, focus, most, by_person=by_person))
+        except StoreError:
+            raise  # A summary could not be kept either.
         except TimeoutError:
             note = f"it took longer than {_SECONDS:g} s"
         except MarvinError as error:
             logging.getLogger("marvin.agent").warning("no model has written a summary: %s", error)
             note = str(error)
         else:
-            if answer is not None and answer.text.strip():
+            # Some servers leave a model's thoughts in its text.
+            written = answer.text.rpartition("</think>")[2].strip() if answer else ""
+            if answer and written:
                 longest = min(_LONGEST, self.budget.window.usable // 2)
-                return compaction.clipped(answer.text, longest), answer.model, None
+                return compaction.clipped(written, longest), answer.model, None
             note = "the model said nothing" if answer else None
         return compaction.deterministic(gone, self._edits()), None, note

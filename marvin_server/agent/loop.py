@@ -10,28 +10,16 @@ from msgspec.structs import replace
 
 from marvin_server.agent.calls import CallRunner, unanswered
 from marvin_server.agent.compactor import Compactor, applied
-from marvin_server.agent.fitting import Abilities, fitted
+from marvin_server.agent.fitting import Abilities
+from marvin_server.agent.model_requests import ModelRequests
 from marvin_server.agent.prompt import Prompt
-from marvin_server.agent.recovery import Recovery, Step
-from marvin_server.errors import ContextOverflow, Interrupted, ProviderError
-from marvin_server.events import (
-    Compacted,
-    Event,
-    Failure,
-    MessageDelta,
-    MessageFinished,
-    Notice,
-    RoundStarted,
-    Stop,
-    ThoughtDelta,
-    TurnFinished,
-    UsageChanged,
-)
-from marvin_server.messages import Charge, Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage, new_id
+from marvin_server.agent.recovery import Recovery
+from marvin_server.errors import ProviderError
+from marvin_server.events import Compacted, Event, Failure, MessageFinished, Notice, RoundStarted, Stop, TurnFinished
+from marvin_server.messages import Charge, Message, ToolCall, ToolSpec
 from marvin_server.providers.base import ModelRequest, Provider
 from marvin_server.settings import Effort
 
-_AT_ONCE = Step(0.0, "")
 _ANSWER_NOW = "\n\nThe limit of rounds is reached. Call no more tools: answer now with what you know."
 
 
@@ -77,18 +65,11 @@ class Agent:
         *,
         compactor: Compactor,
     ) -> None:
-        self._recovery = recovery
+        self._requests = ModelRequests(recovery, inputs.abilities, limits.spent, account, compactor)
         self._runner = runner
         self._inputs = inputs
         self._limits = limits
-        self._account = account
-        self._compactor = compactor
-        self._partial = _Partial()
-        self._toolless: set[str] = set()
         self._stop: Stop | None = None
-        self._usage = Usage()
-        self._cost: float | None = 0.0
-        self._saved: float | None = None
 
     async def run(self, turn_id: str, history: Sequence[Message]) -> AsyncGenerator[Event]:
         """Yield the events of the turn that answers ``history``; ``TurnFinished`` is the last, whatever happens.
@@ -113,12 +94,12 @@ class Agent:
         except ProviderError as error:
             failure = Failure(type(error).__name__, str(error), error.retryable)
         except Exception:
-            if interrupted := self._partial.take(self._recovery.provider):
+            if interrupted := self._requests.take_partial():
                 yield MessageFinished(interrupted)
             raise
-        if interrupted := self._partial.take(self._recovery.provider):
+        if interrupted := self._requests.take_partial():
             yield MessageFinished(interrupted)
-        yield TurnFinished(turn_id, self._stop or "failed", self._usage, failure)
+        yield TurnFinished(turn_id, self._stop or "failed", self._requests.usage, failure)
 
     async def _rounds(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
         """The rounds themselves; ``messages`` grows, as they pass, by the messages that this yields."""
@@ -142,13 +123,13 @@ class Agent:
     async def _round(self, messages: Sequence[Message]) -> AsyncGenerator[Event]:
         calls: tuple[ToolCall, ...] = ()
         request = self._request(messages, self._inputs.system(), self._inputs.tools())
-        async with aclosing(self._ask(request)) as events:
+        async with aclosing(self._requests.ask(request)) as events:
             async for event in events:
                 if isinstance(event, MessageFinished):
                     calls = event.message.tool_calls
                 yield event
         if not calls:
-            self._stop = self._stop or "completed"
+            self._stop = "budget" if self._requests.is_spent else "completed"
             return
         if why := self._limits.spent():
             yield MessageFinished(unanswered(calls, "Not run: the cost limit is reached."))
@@ -165,133 +146,14 @@ class Agent:
         """Ask for an answer without tools; a model that calls some all the same is not heard."""
         system = self._inputs.system()
         request = self._request(messages, replace(system, text=system.text + _ANSWER_NOW), ())
-        async with aclosing(self._ask(request)) as events:
+        async with aclosing(self._requests.ask(request)) as events:
             async for event in events:
                 if not isinstance(event, MessageFinished):
                     yield event
                 elif answer := tuple(part for part in event.message.parts if not isinstance(part, ToolCall)):
                     yield MessageFinished(replace(event.message, parts=answer, finish="stop"))
-        self._stop = self._stop or "round_limit"
+        self._stop = "budget" if self._requests.is_spent else "round_limit"
 
     def _request(self, messages: Sequence[Message], system: Prompt, tools: Sequence[ToolSpec]) -> ModelRequest:
         schema, effort = self._inputs.schema, self._inputs.effort
         return ModelRequest(system.text, tuple(messages), tools, schema, effort, system.stable)
-
-    async def _ask(self, request: ModelRequest) -> AsyncGenerator[Event]:
-        """One model request and what it cost, asked again as often as the recovery says.
-
-        Text that was shown before a failure stays, as an interrupted message; the next try does not get to see it. A
-        history that is too long is made smaller first, and when a vendor says so, whose models read no more. Once a cap
-        is reached, by a summary too, nothing is asked.
-        """
-        too_long: ContextOverflow | None = None
-        while True:
-            if spent := self._limits.spent():
-                yield Notice("warning", spent)
-                self._stop = "budget"
-                return
-            provider = self._recovery.provider
-            abilities = await self._inputs.abilities(provider)
-            if request.tools and abilities.tools is False and (notice := self._without_tools(provider.model)):
-                yield notice
-            why = self._compactor.due(request, provider.model, abilities)
-            if why:
-                yield Notice("note", self._compactor.announcement(why, provider.model))
-                if compacted := await self._compactor.compact(request.history, why):
-                    yield compacted
-                    yield Notice("note", compacted.line)
-                    request, too_long = replace(request, history=tuple(applied(request.history, compacted))), None
-                    continue
-            if too_long:
-                raise too_long
-            try:
-                async with aclosing(self._answer(fitted(request, abilities, provider.model), provider)) as events:
-                    async for event in events:
-                        yield event
-            except ProviderError as error:
-                step, too_long = await self._after(error)
-            else:
-                return
-            if interrupted := self._partial.take(provider):
-                yield MessageFinished(interrupted)
-            if step.text:
-                yield Notice("warning", step.text)
-            await asyncio.sleep(step.seconds)
-
-    async def _after(self, error: ProviderError) -> tuple[Step, ContextOverflow | None]:
-        """How to go on after ``error``; with one that is given back, only with a smaller history. Raises what ends the
-        turn."""
-        try:
-            step = await self._recovery.after(error)
-        except ContextOverflow as refused:
-            self._compactor.overflowed()
-            return _AT_ONCE, refused
-        if step is None:
-            raise error
-        return step, None
-
-    def _without_tools(self, model: str) -> Notice | None:
-        """What to say, once, of a model that takes none."""
-        if model in self._toolless:
-            return None
-        self._toolless.add(model)
-        return Notice("warning", f"{model} takes no tools: it can look nothing up and change nothing")
-
-    async def _answer(self, request: ModelRequest, provider: Provider) -> AsyncGenerator[Event]:
-        message: Message | None = None
-        async with aclosing(provider.stream(request)) as stream:
-            async for event in stream:
-                if isinstance(event, MessageDelta | ThoughtDelta):
-                    self._partial.add(event)
-                elif isinstance(event, MessageFinished):
-                    message = event.message
-                    if not message.tool_calls and not message.text.strip():
-                        continue
-                    self._partial.take(provider)
-                yield event
-        if message is None:
-            raise Interrupted(f"{provider.name} ended its answer without finishing it; try again")
-        if message.finish == "length":
-            yield Notice("warning", "the answer was cut at the model's output limit")
-        charge = await self._account(provider, message)
-        self._compactor.budget.answered(message)
-        self._usage += (message.usage or Usage()).plausible
-        self._cost = None if charge.cost is None or self._cost is None else self._cost + charge.cost
-        if charge.saved is not None:
-            self._saved = (self._saved or 0.0) + charge.saved
-        yield UsageChanged(self._usage, self._cost, self._saved)
-        if not message.tool_calls and not message.text.strip():
-            raise Interrupted(f"{provider.name} gave an empty answer; try again")
-
-
-class _Partial:
-    """The pieces of a message that has not finished yet."""
-
-    def __init__(self) -> None:
-        self._text: list[str] = []
-        self._thoughts: list[str] = []
-        self._id = ""
-
-    def add(self, event: MessageDelta | ThoughtDelta) -> None:
-        (self._text if isinstance(event, MessageDelta) else self._thoughts).append(event.text)
-        self._id = event.message_id
-
-    def take(self, provider: Provider) -> Message | None:
-        """What arrived from ``provider``, as an interrupted message, and forget it; None when nothing had."""
-        parts: list[Part] = []
-        if self._thoughts:
-            parts.append(Thinking("".join(self._thoughts)))
-        if self._text:
-            parts.append(Text("".join(self._text)))
-        self._text.clear()
-        self._thoughts.clear()
-        if not parts:
-            return None
-        return Message(
-            "assistant",
-            tuple(parts),
-            id=self._id or new_id(),
-            finish="interrupted",
-            provider=provider.name,
-            model=provider.model,
-        )

@@ -82,7 +82,7 @@ class Conversations:
 
     def _tokens(self, live: LiveSession) -> int:
         """How many the model has read and written last."""
-        recent = reversed(self._server.sessions.store.catalogue.page(live.id, _RECENT))
+        recent = reversed(self._server.sessions.store.pages.of(live.id, _RECENT))
         return next((usage.input + usage.output for entry in recent if (usage := entry.message.usage)), 0)
 
     def _do(self, work: "Coroutine[Any, Any, None]") -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from marvin_server.events import ToolFinished
 from marvin_server.messages import ToolCall, ToolResult
 from marvin_server.protocol.items import AnyItem, CompactionItem, MessageItem, ToolCallItem
-from marvin_server.session.catalogue import Compaction, Entry
+from marvin_server.session.pages import Compaction, Entry
 
 Result = ToolResult | ToolFinished
 

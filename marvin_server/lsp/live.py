@@ -24,16 +24,18 @@ _MOMENT = 0.25
 
 
 class LiveSession:
-    """One session and what runs in it. ``lock`` is held by whoever changes it; ``turns`` are the answers that were
-    given to ``clientTurnId``s, and ``cancels`` counts the times that somebody cancelled what had not begun yet.
-    ``choice`` is who answers, None until that matters; ``settings`` and it are changed by ``go_on_with``; without one
-    the offline search stands in, which no turn may be left to. An ``ephemeral`` session is deleted with the process."""
+    """One session and what runs in it. ``lock`` is held by whoever changes it, ``commands`` by whoever carries out one
+    in it, which may take as long as an answer. ``turns`` are the answers that were given to ``clientTurnId``s, and
+    ``cancels`` counts the times that somebody cancelled what had not begun yet. ``choice`` is who answers, None until
+    that matters; ``settings`` and it are changed by ``go_on_with``; without one the offline search stands in, which no
+    turn may be left to. An ``ephemeral`` session is deleted with the process."""
 
     def __init__(self, session_id: str, settings: Settings, *, ephemeral: bool = False) -> None:
         self.id = session_id
         self.settings = settings
         self.ephemeral = ephemeral
         self.lock = asyncio.Lock()
+        self.commands = asyncio.Lock()
         self.turns: dict[str, TurnStartResult] = {}
         self.cancels = 0
         self.choice: Choice | None = None

@@ -7,6 +7,7 @@ from marvin_server.errors import (
     MarvinError,
     NoSession,
     ProviderError,
+    SessionBusy,
     SessionOwned,
     UsageError,
 )
@@ -39,6 +40,7 @@ class Refusal(Exception):
 _CODES: tuple[tuple[type[MarvinError], Code], ...] = (
     (NoSession, Code.SESSION_NOT_FOUND),
     (SessionOwned, Code.TURN_ACTIVE),
+    (SessionBusy, Code.TURN_ACTIVE),
     (Auth, Code.AUTH_REQUIRED),
     (ProviderError, Code.PROVIDER),
     (UsageError, Code.INVALID_PARAMS),

@@ -223,12 +223,11 @@ class Server:
         self._rpc.cancel_all(but="shutdown")
         self.editor.close()
         self.standing.close()
-        closing = asyncio.create_task(self.inline.close())
+        await asyncio.wait([asyncio.create_task(self.inline.close())], timeout=_MOMENT)
         try:
             await self.sessions.close(_WIND_DOWN_SECONDS)
         except MarvinError as error:
             _log.error("at the end: %s", error)
-        await asyncio.wait([closing], timeout=_MOMENT)
 
 
 def _warm_up() -> None:

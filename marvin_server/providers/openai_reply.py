@@ -41,6 +41,7 @@ class _PlainChoice(Struct, forbid_unknown_fields=True):
 
 class _PlainChunk(Struct):
     choices: tuple[_PlainChoice]
+    model: str | None = None
     usage: None = None
     x_groq: None = None
     error: None = None
@@ -88,12 +89,11 @@ class Reply:
 
     def glance(self, data: str) -> Sequence[Delta] | None:
         """What is new in a chunk that only adds text, as nearly all do, read ten times faster; None for any other."""
-        if not self._told_model:
-            return None
         try:
             chunk = self._plain.decode(data)
         except (msgspec.MsgspecError, UnicodeEncodeError):
             return None
+        self._told_model = self._told_model or chunk.model or ""
         self._draft.say(chunk.choices[0].delta.content)
         return self._draft.take()
 

@@ -216,7 +216,9 @@ class Composition:
     def _repo_map(self) -> "RepoMap":
         from marvin_server.workspace.repo_map.repo_map import RepoMap
 
-        return RepoMap(self.workspace, self._settings.paths.maps)
+        repo_map = RepoMap(self.workspace, self._settings.paths.maps)
+        self.session.at_end(repo_map.close)
+        return repo_map
 
     def _undo(self) -> "Undo":
         from marvin_server.session.undo import Undo
@@ -264,5 +266,9 @@ def _rules(settings: Settings, registry: Registry) -> "Rules | None":
 
 
 def _began(record: SessionRecord) -> float:
-    """When the session began, in seconds since the epoch; a second earlier, as clocks of file systems are coarse."""
-    return datetime.fromisoformat(record.created_at).timestamp() - 1
+    """When the session began, in seconds since the epoch; a second earlier, as clocks of file systems are coarse. Where
+    that cannot be told, it began before everything."""
+    try:
+        return datetime.fromisoformat(record.created_at).timestamp() - 1
+    except ValueError:
+        return 0.0

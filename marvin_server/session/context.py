@@ -67,10 +67,10 @@ class Context:
         What cannot be taken is told before one turn only, and each time without ``asking``."""
         if not await self._trust.settle(emit, asking=asking):
             return False
-        problems = await asyncio.to_thread(self._read_files)
+        problems = list(await asyncio.to_thread(self._read_files))
         choices = self._store.context_choices.of(self._id)
         self._dropped = frozenset(choices["drop"])
-        self._pinned = tuple([await self._pin(path) for path in choices["pin"]])
+        self._pinned = tuple([await self._pin(path, problems) for path in choices["pin"]])
         if self._earlier is None:
             self._earlier = self._recalled()
         for problem in problems:
@@ -87,8 +87,8 @@ class Context:
 
     def blocks(self) -> tuple[tuple[Block, bool], ...]:
         """Every block, each with whether it is sent; those that are not were dropped."""
-        sent = {block.name for block in blocks(self._knowledge(self._dropped))}
-        return tuple((block, block.name in sent) for block in blocks(self._knowledge(frozenset())))
+        sent = {(block.kind, block.name) for block in blocks(self._knowledge(self._dropped))}
+        return tuple((block, (block.kind, block.name) in sent) for block in blocks(self._knowledge(frozenset())))
 
     def conversation(self) -> list[Message]:
         """What follows the prompt: all that was said, as far as it is still sent. It may block."""
@@ -106,7 +106,7 @@ class Context:
             except PermissionNeeded as needed:
                 raise UsageError(f"{printable(path)} cannot be pinned: {needed.reason}") from None
             except ToolError as error:
-                raise UsageError(str(error).partition("\n")[0]) from None
+                raise UsageError(_reason(error)) from None
         for path in located:
             self._store.context_choices.add(self._id, "pin", path)
 
@@ -134,7 +134,7 @@ class Context:
 
     def _knowledge(self, without: frozenset[str]) -> Knowledge:
         return Knowledge(
-            working_dir=str(self._workspace.directory),
+            working_dir=printable(str(self._workspace.directory)),
             coding=self._coding,
             readonly=self._sources.readonly(),
             other_toolsets=self._sources.toolbox.others(),
@@ -160,12 +160,13 @@ class Context:
         self.skills = dict(sorted({**skills.bundled(), **of_project, **of_person}.items()))
         return (*self._own.problems, *problems, *more)
 
-    async def _pin(self, path: str) -> Written:
+    async def _pin(self, path: str, problems: list[str]) -> Written:
         name = self._workspace.named(path)
         try:
             document = await self._workspace.apart(name, lambda: self._workspace.read(name))
         except (ToolError, PermissionNeeded) as error:
-            return Written(printable(path), f"[it cannot be read: {str(error).partition(chr(10))[0]}]")
+            problems.append(f"the pin {printable(path)} cannot be read: {_reason(error)}")
+            return Written(printable(path), f"[it cannot be read: {_reason(error)}]")
         text = self._sources.redact(readable(document.text))
         if len(text) > _LONGEST_PIN:
             text = f"{text[:_LONGEST_PIN]}\n[cut: the first {_LONGEST_PIN:,} of {len(text):,} characters]"
@@ -188,3 +189,9 @@ def _about(settings: Settings) -> str:
     from marvin_server.profiles.profile import Profile
 
     return about(Profile(settings.paths, settings.profile))
+
+
+def _reason(error: ToolError) -> str:
+    """The first line of an error without the words that announce a listing, which is for models."""
+    line = str(error).partition("\n")[0]
+    return f"{line.rpartition('. ')[0]}." if line.endswith(":") else line

@@ -19,12 +19,15 @@ class Database:
     """The file ``path``. What a transaction has written is durable once its block has ended.
 
     Several processes may use one file at the same time. One ``Database`` may be used from any thread, by one at a time.
-    Every method raises ``StoreError``, one line that says what to do, when the file cannot be used.
+    Every method raises ``StoreError``, one line that says what to do, when the file cannot be used. Whoever wrote it,
+    what is read is text or a number: ``is_damaged`` once U+FFFD had to stand for bytes that are no text.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
+        self.is_damaged = False
         self._connection = connection
+        connection.text_factory = self._text
 
     @classmethod
     def open(cls, path: Path) -> "Database":
@@ -55,7 +58,10 @@ class Database:
     def rows(self, query: str, *values: object) -> list[Any]:
         """All that ``query`` finds, each a tuple; ``values`` are for its question marks."""
         with _reported(self.path):
-            return self._connection.execute(query, values).fetchall()
+            rows = self._connection.execute(query, values).fetchall()
+        if any(bytes in map(type, row) for row in rows):
+            rows = [tuple(self._text(each) if isinstance(each, bytes) else each for each in row) for row in rows]
+        return rows
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
@@ -63,6 +69,13 @@ class Database:
         with _reported(self.path), self._connection as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
+
+    def _text(self, content: bytes) -> str:
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            self.is_damaged = True
+            return content.decode(errors="replace")
 
     def _prepare(self) -> None:
         self._connection.execute("PRAGMA synchronous = FULL")

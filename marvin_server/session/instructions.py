@@ -1,18 +1,22 @@
 """What a person has written for the model in their own folders: convention files, which hold everywhere, and
 instructions for a place, which hold in a folder and all beneath it."""
 
-import codecs
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
 
 from marvin_server import paths
 from marvin_server.agent.prompt import Written
+from marvin_server.errors import ToolError
 from marvin_server.paths import Paths
 from marvin_server.session.project import shown
-from marvin_server.workspace.encodings import readable
+from marvin_server.session.stamps import Stamp, stamp
+from marvin_server.workspace import encodings
 from marvin_server.workspace.names import printable
 
 CONVENTIONS = ("SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "MEMORY.md", "HEARTBEAT.md", "AGENTS.md")
@@ -54,20 +58,29 @@ def _texts(files: Iterable[Path], home: str, problems: list[str]) -> tuple[Writt
             continue
         name = printable(f"~{str(file)[len(home) :]}" if home and file.is_relative_to(home) else str(file))
         try:
-            text = _read(file)
-        except OSError as error:
-            problems.append(f"{name} is left out: {error.strerror}")
+            text = _read(file, name)
+        except (OSError, ToolError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            problems.append(f"{name} is left out: {reason}")
             continue
         if text.strip():
             found.append(Written(name, text))
     return tuple(found)
 
 
-def _read(file: Path) -> str:
+def _read(file: Path, name: str) -> str:
+    status = file.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no file")
+    return _text(file, name, stamp(status))
+
+
+@lru_cache(64)
+def _text(file: Path, name: str, _: Stamp) -> str:
+    """The text of the file as it is at this stamp, cut where it is too long."""
     with file.open("rb") as opened:
         content = opened.read(_LARGEST)
-    content = content.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n")
-    text = shown(readable(content.decode("utf-8", "surrogateescape")))
+    text = shown(encodings.decode(content, encodings.detected(content, name), name).replace("\r\n", "\n"))
     if len(text) <= _LONGEST:
         return text
     left_out = len(text) - _HEAD - _TAIL

@@ -4,6 +4,7 @@ import os
 import struct
 import sys
 from pathlib import Path
+from zlib import crc32
 
 from marvin_server.errors import SessionOwned, StoreError
 
@@ -99,4 +100,8 @@ def _owned(name: str, process: int | None) -> SessionOwned:
 
 
 def _byte(name: str) -> int:
-    return int(name[-15:], 16)
+    """Which byte of the file is the lease: all processes agree on it, also where this Marvin has not given the name."""
+    try:
+        return int(name[-15:], 16)
+    except ValueError:
+        return crc32(name.encode())

@@ -14,7 +14,7 @@ from marvin_server.providers.selection import Choice, fallbacks, with_model
 from marvin_server.session import models
 from marvin_server.session.models import ModelFacts
 from marvin_server.session.store import Store
-from marvin_server.session.usage import Tally
+from marvin_server.session.usage import ModelUsage, Tally
 from marvin_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,18 +27,19 @@ class Ledger:
     """The models of the session ``session_id``; the one of ``choice`` answers its turns.
 
     Every model request that a session makes is counted here, and the caps on money hold for all of them, whichever
-    process makes it. A session that works for another one has the ledger of that as its ``parent``: what it uses is the
-    parent's cost, and the parent's caps hold. ``tally`` counts what this process has used, for others too.
+    process makes it. Requests of no session (None) have a ledger, too, and count as one session while it is there. A
+    session that works for another one has the ledger of that as its ``parent``: what it uses is the parent's cost, and
+    the parent's caps hold. ``tally`` counts what this process has used, for others too.
     """
 
     def __init__(
-        self, settings: Settings, store: Store, session_id: str, choice: Choice, parent: "Ledger | None" = None
+        self, settings: Settings, store: Store, session_id: str | None, choice: Choice, parent: "Ledger | None" = None
     ) -> None:
         self.tally = Tally()
         self._settings = settings
         self._store = store
         self._parent = parent
-        self._payer: str = parent._payer if parent else session_id
+        self._payer: str | None = parent._payer if parent else session_id
         self._told: set[tuple[str, str, bool]] = set()
         self.provider = choice.provider
         self._choices = {(choice.provider.name, choice.provider.model): choice}
@@ -154,17 +155,20 @@ class Ledger:
             return []
         from marvin_server.session import caps
 
-        session = Tally(self._store.spending.of_session(self._payer)).total
-        return caps.standing(self._settings.caps, self._store.spending, session)
+        return caps.standing(self._settings.caps, self._store.spending, Tally(self._rows()).total)
 
     def _unpriced(self) -> str | None:
         """Why a cap cannot hold in this session; None where it can, or there is none."""
-        rows = self._store.spending.of_session(self._payer) if self._settings.caps else []
+        rows = self._rows() if self._settings.caps else ()
         model = next((row.model for row in rows if row.unpriced), None)
         if model is None:
             return None
-        limit = "--max-cost" if self._settings.max_cost is not None else "the budget"
+        limit = models.limit(self._settings)
         return f"{limit} cannot hold: this session has used {model}, whose price is unknown; begin a new session"
+
+    def _rows(self) -> Sequence[ModelUsage]:
+        """What the session has used in all processes; what belongs to none, in this one."""
+        return self.tally.rows if self._payer is None else self._store.spending.of_session(self._payer)
 
     def _going_on(self, made: Choice) -> Provider:
         """The provider to go on with: one that was made before serves again. Raises as ``check_price`` does."""

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from marvin_server.agent.compaction import topics
+from marvin_server.agent.compaction import content, topics
 from marvin_server.messages import Message, ToolResult
 
 _KEYWORDS, _FILES, _FINDINGS, _TOPICS = 20, 30, 12, 15
@@ -45,7 +45,7 @@ def section(path: str, at: str, messages: Sequence[Message]) -> str:
 
 def _keywords(messages: Sequence[Message]) -> list[str]:
     """The words that were said most often in the conversation, but for those that say nothing."""
-    words = (word for message in messages for word in _WORD.findall(message.text))
+    words = (word for message in messages for word in _WORD.findall(content(message)))
     counted = Counter(word.lower() for word in words)
     telling = [(count, word) for word, count in counted.items() if not _COMMON.fullmatch(word)]
     return [word for _, word in sorted(telling, key=lambda each: (-each[0], each[1]))[:_KEYWORDS]]
@@ -53,7 +53,9 @@ def _keywords(messages: Sequence[Message]) -> list[str]:
 
 def _files(messages: Sequence[Message]) -> list[str]:
     """The files that were named most often, in what was said and in what tools were called with."""
-    texts = [text for message in messages for text in (message.text, *(call.arguments for call in message.tool_calls))]
+    texts = [
+        text for message in messages for text in (content(message), *(call.arguments for call in message.tool_calls))
+    ]
     counted = Counter(path for text in texts for path in _PATH.findall(text))
     return [path for path, _ in counted.most_common(_FILES)]
 

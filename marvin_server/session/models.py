@@ -58,14 +58,18 @@ def cost(settings: Settings, terms: Terms, model: str, usage: Usage) -> float | 
     return charge(settings, terms, usage, model, model).cost
 
 
+def limit(settings: Settings) -> str:
+    """What the person calls the cost limit."""
+    return "--max-cost" if settings.max_cost is not None else "the budget"
+
+
 def check_price(settings: Settings, choice: Choice) -> None:
     """Raises ``UsageError`` where there is a cost limit and the price of the choice's model is unknown."""
     model = choice.provider.model
     if settings.caps and cost(settings, choice, model, Usage(1, 1)) is None:
-        limit = "--max-cost" if settings.max_cost is not None else "the budget"
         raise UsageError(
-            f"{limit} cannot hold: the price of {model} is unknown; `models: {{{model}: {{input: …, output: …}}}}` in "
-            "config.yaml tells it, in USD per million tokens"
+            f"{limit(settings)} cannot hold: the price of {model} is unknown; `models: {{{model}: {{input: …, "
+            "output: …}}` in config.yaml tells it, in USD per million tokens"
         )
 
 
@@ -92,10 +96,8 @@ def larger(settings: Settings, choice: Choice) -> Choice | None:
 
 def _rates(settings: Settings, terms: Terms, *models: str) -> Rates | None:
     """The rates of the first of ``models`` that has any, changed by what the settings say of each."""
-    known: Rates | None = {} if terms.free else None
-    for model in models:
-        if known is None:
-            known = published.find(settings.paths.cache, terms.price_vendor, model).rates
+    found = (published.find(settings.paths.cache, terms.price_vendor, model).rates for model in models)
+    known: Rates | None = {} if terms.free else next((rates for rates in found if rates is not None), None)
     rates = dict(known or {})
     for model in reversed(models):
         for kind in PRICES:

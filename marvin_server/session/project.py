@@ -17,9 +17,8 @@ from marvin_server import sanitise
 from marvin_server.config_file import CHECKS
 from marvin_server.errors import ToolError
 from marvin_server.settings import Effort
-from marvin_server.workspace import documents, listing
+from marvin_server.workspace import documents, encodings, listing
 from marvin_server.workspace.confine import Root
-from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.names import printable
 
 Kind = Literal["instructions", "settings", "skills", "commands"]
@@ -214,12 +213,12 @@ def _read(root: Root, path: str, name: str, room: int, problems: list[str]) -> P
     try:
         root.stat(path)
         content = documents.read_bytes(root, path, _LARGEST)
+        text = encodings.decode(content, encodings.detected(content, name), name).replace("\r\n", "\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ToolError) as error:
         problems.append(f"{printable(name)} is left out: {str(error).partition(chr(10))[0]}")
         return None
-    text = content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n")
     fit, beyond = shown(text[:room]), max(0, len(text) - room)
     if beyond or len(fit) > room:
         fit = f"{fit[:room]}\n[cut: {min(room, len(fit)):,} of {len(fit) + beyond:,} characters]"
@@ -229,4 +228,4 @@ def _read(root: Root, path: str, name: str, room: int, problems: list[str]) -> P
 @lru_cache(64)
 def shown(text: str) -> str:
     """``text`` made harmless; what was shown before a turn is mostly shown before the next one."""
-    return sanitise.printable(readable(text))
+    return sanitise.printable(encodings.readable(text))

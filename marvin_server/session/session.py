@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from marvin_server.agent.loop import Agent
 from marvin_server.agent.permissions import Permissions
-from marvin_server.errors import MarvinError, SessionOwned, StoreError, UsageError
+from marvin_server.errors import MarvinError, SessionBusy, SessionOwned, StoreError, UsageError
 from marvin_server.events import (
     Compacted,
     Decision,
@@ -86,6 +86,7 @@ class Session:
         self._taking_back: asyncio.Future[TakenBack] | None = None
         self._compacting: asyncio.Task[Any] | None = None
         self._closed = False
+        self._at_end: list[Callable[[], Awaitable[None]]] = []
 
     def submit(self, prompt: str | Message, when_busy: WhenBusy = "reject") -> str:
         """Start a turn and return its id; the prompt, or the whole message of it, is on disk by then (else
@@ -101,7 +102,7 @@ class Session:
         message = user_message(prompt) if isinstance(prompt, str) else prompt
         if self._compacting is not None:
             if when_busy == "reject":
-                raise UsageError(_SUMMARISED)
+                raise SessionBusy(_SUMMARISED)
             return self._prompts.queue(message, is_next=True)
         if self._turn is None and self._prompts.is_empty:
             try:
@@ -114,20 +115,22 @@ class Session:
         elif when_busy == "reject" and self._turn is None:
             raise SessionOwned("prompts wait for another marvin to finish in the session: queue this one, too")
         elif when_busy == "reject":
-            raise UsageError("a turn is running: wait for it, cancel it, or queue the prompt")
+            raise SessionBusy("a turn is running: wait for it, cancel it, or queue the prompt")
         elif when_busy == "steer" and self._turn is not None:
             self._prompts.steer(message)
             return self._turn[0]
         return self._prompts.queue(message, is_next=self._turn is not None)
 
     def tell(self, lines: Sequence[str], provider: str, model: str) -> str:
-        """Say ``lines`` to every subscriber as a turn of which nothing is stored, and give its id; for a time when no
-        turn runs. No model is asked: these would answer."""
-        turn_id = new_id()
-        self._events.publish(TurnStarted(turn_id, self.id, provider, model))
+        """Say ``lines`` to every subscriber and give the id of the turn that says them: the one that runs, else one of
+        which nothing is stored. No model is asked: these would answer."""
+        turn_id = self.running or new_id()
+        if self._turn is None:
+            self._events.publish(TurnStarted(turn_id, self.id, provider, model))
         for line in lines:
             self._events.publish(Notice("note", line))
-        self._events.publish(TurnFinished(turn_id, "completed", Usage()))
+        if self._turn is None:
+            self._events.publish(TurnFinished(turn_id, "completed", Usage()))
         return turn_id
 
     def answer(
@@ -151,11 +154,13 @@ class Session:
         return self._turn[0] if self._turn else None
 
     def cancel(self, turn_id: str | None = None) -> bool:
-        """End the running turn, keeping what arrived, or the one of this id, which may be queued; False when there is
-        none."""
+        """End the running turn, keeping what arrived, or the one of this id, which may be queued, or the writing of a
+        summary, which leaves all as it was; False when there is none."""
         if turn_id is not None and self._prompts.drop(turn_id):
             self._events.publish(TurnFinished(turn_id, "cancelled", Usage()))
             return True
+        if turn_id is None and self._compacting is not None:
+            return self._compacting.cancel()
         if self._turn is None or turn_id not in (None, self._turn[0]):
             return False
         self._turn[1].cancel()
@@ -212,12 +217,13 @@ class Session:
 
         return await undisturbed(self._resolve(patch_id, accept, reject, by))
 
-    def subscribe(self, from_seq: int | None = None) -> Subscription:
-        """All events from now on; with ``from_seq`` also the kept ones from that number on.
+    def subscribe(self, from_seq: int | None = None, only: type[Event] | None = None) -> Subscription:
+        """The events from now on, all or of one kind ``only``; with ``from_seq`` also the kept ones from that number
+        on.
 
         ``seq`` counts a session's events by one, so that a gap shows.
         """
-        return self._events.subscribe(from_seq)
+        return self._events.subscribe(from_seq, only)
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Send it no more events, and let it end."""
@@ -226,6 +232,10 @@ class Session:
     def take_steering(self) -> list[Message]:
         """What the model has to know, and the prompts that were typed into the running turn, each handed over once."""
         return self._prompts.take_steering()
+
+    def at_end(self, end: Callable[[], Awaitable[None]]) -> None:
+        """Await ``end`` when the session is closed."""
+        self._at_end.append(end)
 
     async def close(self) -> None:
         """Cancel what runs, deny what is asked, and let every subscription end. The store is left open.
@@ -242,6 +252,8 @@ class Session:
             self._compacting.cancel()
         if aside := [each for each in (self._taking_back, self._compacting) if each is not None]:
             await asyncio.wait(aside)
+        for end in self._at_end:
+            await end()
         self._prompts.leave()
         self._events.close()
 
@@ -249,7 +261,7 @@ class Session:
         if self._closed:
             raise UsageError("the session is closed")
         if self._taking_back is not None:
-            raise UsageError("changes are being taken back: try again when that is done")
+            raise SessionBusy("changes are being taken back: try again when that is done")
 
     @cached_property
     def _summaries(self) -> "Summaries":
@@ -260,9 +272,9 @@ class Session:
     def _check_idle(self) -> None:
         self._check_open()
         if self._turn is not None:
-            raise UsageError("a turn is running: wait for it, or cancel it")
+            raise SessionBusy("a turn is running: wait for it, or cancel it")
         if self._compacting is not None:
-            raise UsageError(_SUMMARISED)
+            raise SessionBusy(_SUMMARISED)
 
     def _begin(self, prompt: Message) -> str:
         turn_id = new_id()

@@ -8,7 +8,8 @@ import codecs
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from marvin_server.errors import ToolError
 from marvin_server.sanitise import printable
 from marvin_server.session import front_matter
 from marvin_server.session.project import ProjectFile
+from marvin_server.session.stamps import Stamp, stamp
 from marvin_server.workspace import documents, names
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.encodings import readable
@@ -89,7 +91,7 @@ def _in_folder(folder: Path, problems: list[str]) -> dict[str, Skill]:
     found: dict[str, Skill] = {}
     for path in _beneath(str(folder), _DEEPEST):
         try:
-            content = _content(path)
+            content = _content(path, stamp(path.stat()))
         except OSError as error:
             problems.append(f"{names.printable(str(path))} is left out: {error.strerror}")
             continue
@@ -100,7 +102,7 @@ def _in_folder(folder: Path, problems: list[str]) -> dict[str, Skill]:
 
 def _skill(content: str, path: object, place: str, folder: Path | None, problems: list[str]) -> Skill | None:
     above = place.rpartition("/")[2]
-    fields, text = front_matter.read(content, _LONGEST_DESCRIPTION)
+    fields, text = _parts(content)
     name, description = fields.get("name", ""), fields.get("description", "")
     wrong = ""
     if not name or not description:
@@ -115,7 +117,14 @@ def _skill(content: str, path: object, place: str, folder: Path | None, problems
     return Skill(name, description, text.strip(), names.printable(place), folder)
 
 
-def _content(path: Path) -> str:
+@lru_cache(_MOST)
+def _parts(content: str) -> tuple[Mapping[str, str], str]:
+    return front_matter.read(content, _LONGEST_DESCRIPTION)
+
+
+@lru_cache(_MOST)
+def _content(path: Path, _: Stamp) -> str:
+    """The text of the file as it is at this stamp."""
     with path.open("rb") as file:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:

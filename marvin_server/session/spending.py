@@ -24,7 +24,7 @@ _OF_REQUESTS = """count(*), total(input), total(output), total(cache_read), tota
 _NAMES = MappingProxyType(
     {
         "model": "provider || '/' || model",
-        "vendor": "provider",
+        "vendor": "CAST(provider AS TEXT)",
         "day": "coalesce(date(day), 'earlier')",
         "week": "coalesce(date(day, 'weekday 0', '-6 days'), 'earlier')",
         "month": "coalesce(strftime('%Y-%m', day), 'earlier')",
@@ -125,7 +125,8 @@ class Spending:
         return "\n".join(lines)
 
     def _by_model(self, query: str, order: str, value: str) -> list[ModelUsage]:
-        rows = self._db.rows(f"SELECT provider, model, {query} GROUP BY provider, model ORDER BY {order}", value)
+        names = "CAST(provider AS TEXT), CAST(model AS TEXT)"
+        rows = self._db.rows(f"SELECT {names}, {query} GROUP BY {names} ORDER BY {order}", value)
         return [ModelUsage(*_counts(counts), provider=provider, model=model) for provider, model, *counts in rows]
 
 
@@ -135,8 +136,9 @@ def today() -> date:
 
 
 def _counts(row: Any) -> tuple[int, Usage, float, int, float]:
-    """The counts of a ``Used``, in its order. SQLite gives sums as floats, exact up to 2**53 units (9,007 USD)."""
-    requests, *tokens, cost, unpriced, saved = row
+    """The counts of a ``Used``, in its order. SQLite gives sums as floats, exact up to 2**53 units (9,007 USD); what
+    cannot be added up is the most that there is, so that a cap holds."""
+    requests, *tokens, cost, unpriced, saved = (_MOST if n is None else max(-_MOST, min(n, _MOST)) for n in row)
     return int(requests), Usage(*map(int, tokens)), cost / _USD, int(unpriced), saved / _USD
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from marvin_server.session.context_choices import ContextChoices
     from marvin_server.session.drafts import Drafts
     from marvin_server.session.open_patches import OpenPatches
+    from marvin_server.session.pages import Pages
     from marvin_server.session.questions import Questions
     from marvin_server.session.spending import Spending
 
@@ -98,6 +99,13 @@ class Store:
         return Compactions(self._db)
 
     @cached_property
+    def pages(self) -> "Pages":
+        """What was said in the sessions, page by page."""
+        from marvin_server.session.pages import Pages
+
+        return Pages(self._db)
+
+    @cached_property
     def spending(self) -> "Spending":
         """What all model requests have used."""
         from marvin_server.session.spending import Spending
@@ -110,6 +118,13 @@ class Store:
         from marvin_server.session.context_choices import ContextChoices
 
         return ContextChoices(self._db)
+
+    @property
+    def damage(self) -> str | None:
+        """What a person should know of what was read so far; None for nothing."""
+        if not self._db.is_damaged:
+            return None
+        return f"{self._db.path} is damaged: bytes in it that are no text are shown as \ufffd; the rest is as it was"
 
     @classmethod
     def open(cls, path: Path) -> "Store":
@@ -298,7 +313,7 @@ class Store:
             record.head,
         )
         entries = [
-            {"id": entry_id, "parent_id": parent_id, "kind": kind, "at": at, "body": json.loads(body)}
+            {"id": entry_id, "parent_id": parent_id, "kind": kind, "at": at, "body": _content(body)}
             for entry_id, parent_id, kind, at, body in rows
         ]
         usage = [to_builtins(row) for row in self.spending.of_session(record.id)]
@@ -315,6 +330,14 @@ class Store:
             return transcript.decode(body)
         except ValueError as error:
             raise StoreError(f"{self._db.path}: entry {entry_id} is not a message that this Marvin can read") from error
+
+
+def _content(body: str) -> Any:
+    """What is stored of an entry, as JSON values; what is no JSON, as it is."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body
 
 
 def _now() -> str:

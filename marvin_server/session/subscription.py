@@ -10,22 +10,25 @@ _KEPT_EVENTS = 256
 
 
 class Subscription:
-    """The events of a session as an async iterator of ``(seq, event)``; it ends when the session is closed."""
+    """The events of a session, or those of one kind ``only``, as an async iterator of ``(seq, event)`` for one reader.
+    It ends when the session is closed."""
 
-    def __init__(self, backlog: list[tuple[int, Event]]) -> None:
+    def __init__(self, backlog: list[tuple[int, Event]], only: type[Event] | None = None) -> None:
         self._events = deque(backlog)
-        self._changed = asyncio.Event()
+        self._only = only
+        self._waiter: asyncio.Future[None] | None = None
         self._closed = False
 
     def push(self, seq: int, event: Event) -> None:
         """Hand over one event; never waits for the reader."""
-        self._events.append((seq, event))
-        self._changed.set()
+        if self._only is None or isinstance(event, self._only):
+            self._events.append((seq, event))
+            self._wake()
 
     def close(self) -> None:
         """Let the iterator end after what is still in it."""
         self._closed = True
-        self._changed.set()
+        self._wake()
 
     @property
     def is_drained(self) -> bool:
@@ -45,9 +48,16 @@ class Subscription:
         while not self._events:
             if self._closed:
                 raise StopAsyncIteration
-            self._changed.clear()
-            await self._changed.wait()
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
         return self._events.popleft()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
 
 class Broadcast:
@@ -66,10 +76,11 @@ class Broadcast:
         for subscription in self._subscriptions:
             subscription.push(self._seq, event)
 
-    def subscribe(self, from_seq: int | None = None) -> Subscription:
-        """All events from now on; with ``from_seq`` also the kept ones from that number on."""
+    def subscribe(self, from_seq: int | None = None, only: type[Event] | None = None) -> Subscription:
+        """The events from now on, all or of one kind ``only``; with ``from_seq`` also the kept ones from that number
+        on."""
         backlog = [] if from_seq is None else [kept for kept in self._kept if kept[0] >= from_seq]
-        subscription = Subscription(backlog)
+        subscription = Subscription(backlog, only)
         if self._closed:
             subscription.close()
         else:

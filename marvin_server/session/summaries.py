@@ -7,6 +7,7 @@ from marvin_server.errors import UsageError
 from marvin_server.events import Compacted, Event
 from marvin_server.messages import Message
 from marvin_server.session.history import History
+from marvin_server.workspace.undisturbed import regardless, undisturbed
 
 if TYPE_CHECKING:
     from marvin_server.agent.compactor import Compactor
@@ -27,22 +28,23 @@ class Summaries:
         self._compactor = compactor
         self._backups = backups
         self._publish = publish
-        # What was shown, for which focus and which messages, and would be carried out.
-        self._shown: tuple[str, Sequence[str], Compacted] | None = None
+        # What was made and does not hold yet, for which focus and which messages.
+        self._made: tuple[str, Sequence[str], Compacted] | None = None
 
     async def compact(self, focus: str, *, preview: bool) -> Compacted:
         """See ``Session.compact``."""
         messages = await self._history.messages()
         said = (focus, [message.id for message in messages])
-        if self._shown is not None and self._shown[:2] == said:
-            compacted: Compacted | None = self._shown[2]
+        if self._made is not None and self._made[:2] == said:
+            compacted: Compacted | None = self._compactor.up_to_date(self._made[2])
         else:
             compacted = await self._compactor.compact(messages, "person", focus)
         if compacted is None:
             raise UsageError(_LONGER if self._compactor.older(messages) else _NOTHING)
-        self._shown = (*said, compacted) if preview else None
+        self._made = (*said, compacted)
         if not preview:
-            await self.apply(compacted)
+            await regardless(self.apply(compacted))
+            self._made = None
         return compacted
 
     async def older(self) -> Sequence[Message]:
@@ -66,4 +68,4 @@ class Summaries:
         gone = self._history.compact(compacted)
         self._compactor.budget.restart(gone)
         self._publish(compacted)
-        await self._backups.keep(gone, compacted)
+        await undisturbed(self._backups.keep(gone, compacted))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SHORT = 50  # characters of a prompt that is a title by itself
 _ASKED, _ANSWERED = 2_000, 1_000
+_LONGEST = 100  # characters of an answer that is a title
 _SECONDS = 60.0
 _SYSTEM = """\
 You name conversations, so that a person finds them again in a list. Answer with the title alone: at most seven words, \
@@ -35,7 +36,7 @@ async def follow(opened: "OpenSession", store: "Store", settings: "Settings") ->
     vendor's model is asked, by the setting ``titles``, and never while exchanges are recorded."""
     if not settings.titles or settings.record is not None:
         return
-    events = opened.session.subscribe()
+    events = opened.session.subscribe(only=TurnFinished)
     try:
         async for _, event in events:
             if isinstance(event, TurnFinished) and event.stop_reason == "completed":
@@ -58,8 +59,9 @@ async def _name(opened: "OpenSession", store: "Store") -> None:
     asked = f"The person:\n{prompts[0][:_ASKED]}\n\nThe answer:\n{said[-1].text[:_ANSWERED]}"
     request = ModelRequest(_SYSTEM, (user_message(asked),), ())
     answer = await opened.ledger.ask(request, await asyncio.to_thread(opened.ledger.small))
-    title = one_line(answer.text.strip().partition("\n")[0]).strip(" \"'`*#.„“”«»")
-    if title:
+    # Some servers leave in an answer what the model thought before it.
+    title = answer.text.rpartition("</think>")[2].strip().partition("\n")[0].strip(" \"'`*#.„“”«»")
+    if title and not title.startswith("<") and title == one_line(title, _LONGEST):
         await asyncio.to_thread(_keep, store, opened.session.id, title, given)
 
 

@@ -98,6 +98,6 @@ class SessionToolbox:
         tools returned in this one before its latest summary."""
         said = [
             f"session {hit.session_id} ({hit.title or 'untitled'}): {hit.snippet}"
-            for hit in self._store.catalogue.search(query, cwd=self._cwd)
+            for hit in self._store.catalogue.search(query, cwd=self._cwd, within=self._session_id)
         ]
         return [*said, *self._store.compactions.search(self._session_id, query.split())]

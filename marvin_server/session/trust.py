@@ -153,15 +153,17 @@ class Trust:
         if self._trusting or self._acceptances.has(found, kind):
             return True
         names = ", ".join(file.path for file in found.files[kind])
+        they_are, them = (f"{names} is", "it") if len(found.files[kind]) == 1 else (f"{names} are", "them")
         if not self._can_be_asked:
             if kind == "instructions":
                 emit(Notice("note", f"following the project's instructions in {names} (marvin trust shows them)"))
                 return True
-            emit(Notice("note", f"{names} is left out: nobody has accepted it (marvin trust, or --trust for this run)"))
+            why = f"nobody has accepted {them} (marvin trust, or --trust for this run)"
+            emit(Notice("note", f"{they_are} left out: {why}"))
             return False
         asked = (found.root, kind, found.digest(kind))
         if asked not in self._answers and not asking:
-            emit(Notice("note", f"{names} is not in it yet: with the next prompt you are asked about it"))
+            emit(Notice("note", f"{they_are} not in it yet: with the next prompt you are asked about {them}"))
             return False
         if asked not in self._answers:
             decision = await self._permissions.ask(question(found, kind), emit)
@@ -174,7 +176,7 @@ class Trust:
                 except StoreError as error:
                     emit(Notice("warning", f"the answer holds for this session only: {error}"))
         if not self._answers[asked]:
-            emit(Notice("note", f"{names} is left out, as you decided (marvin trust shows and accepts it)"))
+            emit(Notice("note", f"{they_are} left out, as you decided (marvin trust shows and accepts {them})"))
         return self._answers[asked]
 
 

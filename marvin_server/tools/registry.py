@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 _CHANGED = re.compile(r"^\+\+\+ b/(.+?)\t?$", re.MULTILINE)
 CORE = ("files", "search", "shell", "git", "web", "notes", "workspace", "session", index.USER_TOOLSET)
+# What goes without saying: that a field is off, empty or here unless it is given, and that no count is below 0.
+_UNSAID: Mapping[str, tuple[Any, ...]] = MappingProxyType(
+    {"default": (False, 0, "", ".", [], None), "minimum": (0, 1), "minLength": (0, 1)}
+)
 
 
 class PreparedCall(Struct, frozen=True):
@@ -82,7 +87,7 @@ class Registry:
         With ``readonly`` only tools that read, here or on the network, are in it.
         """
         return tuple(
-            ToolSpec(entry.name, entry.description, _without_examples(entry.parameters))
+            ToolSpec(entry.name, entry.description, _told(entry.parameters))
             for toolset in toolsets
             for entry in self.entries.values()
             if entry.toolset == toolset and (not readonly or entry.effect in {"read", "network"})
@@ -183,13 +188,17 @@ def _prepared(call: ToolCall, entry: ToolEntry, tool: Tool, values: dict[str, An
     )
 
 
-def _without_examples(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Examples are for the errors after a wrong call; sent with every request they would cost too much."""
+def _told(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as it goes with every request. Examples and what goes without saying would cost too much in it; the
+    error after a wrong call says them."""
     fields: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     return {
         **schema,
         "properties": {
-            name: {key: value for key, value in field.items() if key != "examples"} for name, field in fields.items()
+            name: {
+                key: value for key, value in field.items() if key != "examples" and value not in _UNSAID.get(key, ())
+            }
+            for name, field in fields.items()
         },
     }
 

@@ -31,7 +31,8 @@ class Change(Struct, frozen=True):
     """What one file becomes. ``document`` is the file as it was read, None for one that is made.
 
     ``text`` is its new content, None to delete it; ``move_to`` its new place, ``executable`` whether it gets or loses
-    that permission, where they change. Paths are relative to the root.
+    that permission, where they change. A file that is made ``private`` is for its owner alone. Paths are relative to
+    the root.
     """
 
     path: str
@@ -39,6 +40,7 @@ class Change(Struct, frozen=True):
     text: str | None
     move_to: str | None = None
     executable: bool | None = None
+    private: bool = False
 
 
 def stage(root: Root, changes: Sequence[Change]) -> "Staged":
@@ -202,7 +204,8 @@ class Staged:
     def _written(self, plan: _Plan, target: str, kind: spares.Kind = "new") -> str:
         spare = self._spare(target, kind)
         root = self._root.permitting(spare)
-        fd = root.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if plan.status else 0o666)
+        mode = 0o600 if plan.status or plan.change.private else 0o666
+        fd = root.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             write_all(fd, plan.content)
             if plan.source:

@@ -123,8 +123,8 @@ class Root:
         with self._opened(path, NAME_ONLY, writing=False, asks=False) as opened:
             return os.fstat(opened.fd)
 
-    def make_directory(self, path: str) -> None:
-        """Make the folder ``path`` and those above it; one that exists is left as it is."""
+    def make_directory(self, path: str, mode: int = 0o777) -> None:
+        """Make the folder ``path`` and those above it, with this ``mode``; one that exists is left as it is."""
         names = posixpath.normpath(path).split("/")
         missing: list[str] = []
         while not self._is_folder("/".join(names)):
@@ -132,7 +132,7 @@ class Root:
         for name in reversed(missing):
             names.append(name)
             with self._parent("/".join(names)) as (folder, last), suppress(FileExistsError):
-                os.mkdir(last, dir_fd=folder)
+                os.mkdir(last, mode, dir_fd=folder)
         if missing and not self._is_folder(path):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
 

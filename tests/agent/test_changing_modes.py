@@ -14,6 +14,7 @@ from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import open_session
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ async def test_a_yes_that_comes_just_before_mode_plan_runs_nothing(tmp_path: Pat
     events = opened.session.subscribe()
     opened.session.submit("go")
     outputs: list[str] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         async for _, event in events:
             if isinstance(event, PermissionRequested):
                 assert opened.session.answer(event.permission.id, "allow_once")

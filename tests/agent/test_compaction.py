@@ -88,7 +88,7 @@ def test_the_persons_words_the_files_and_what_waits_are_put_back() -> None:
     assert "No, make it right." in first.text
     assert "Files that Marvin has changed:\na.py\nsrc/b.py" in first.text
     assert "never.py" not in first.text
-    assert "What waits:\na review" in first.text
+    assert "What waited for the person when the summary was made:\na review" in first.text
     second = standing([first, user_message("Go on."), *edit("apply_patch", {"path": "a.py"})], [user_message("Now?")])
     assert "The person's first words:\nMake it fast." in second.text
     assert "Files that Marvin has changed:\nsrc/b.py\na.py" in second.text

@@ -12,15 +12,14 @@ SMALL = ModelFacts(context=8_000)
 
 
 class Writer:
-    """Writes the same summary whenever it is asked, and counts how often."""
+    """Writes the same summary whenever it is asked, and keeps what it was told."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.asked = 0
+        self.systems: list[str] = []
 
     async def __call__(self, build: Callable[[int], ModelRequest]) -> Message | None:
-        build(2_000)
-        self.asked += 1
+        self.systems.append(build(2_000).system)
         return Message("assistant", (Text(self.text),), model="m")
 
 
@@ -56,7 +55,7 @@ async def test_a_summary_that_is_no_shorter_is_asked_for_once() -> None:
     assert len(made.older(history)) == 1
     assert await made.compact(history, "budget") is None
     assert made.due(asked, "m", SMALL) is None
-    assert write.asked == 1
+    assert len(write.systems) == 1
 
 
 async def test_what_the_vendor_has_refused_is_too_long_from_then_on() -> None:
@@ -69,3 +68,24 @@ async def test_what_the_vendor_has_refused_is_too_long_from_then_on() -> None:
     assert await made.compact(history, "overflow")
     assert made.due(request(history), "m", unknown) == "budget"
     assert made.due(request(history), "another", unknown) is None
+
+
+async def test_the_thoughts_that_a_server_leaves_in_the_text_are_no_summary() -> None:
+    history = [user_message("word " * 400) for _ in range(20)]
+    for text, by in (("<think>Well, </think>\n## Task\nGo on.", "m"), ("<think>Well.</think>", None)):
+        compacted = await compactor(Writer(text)).compact(history, "person")
+        assert compacted is not None
+        assert compacted.message is not None
+        assert ("Well" in compacted.message.text, compacted.by) == (False, by)
+
+
+async def test_what_the_model_wants_in_view_has_not_the_persons_authority() -> None:
+    write = Writer("## Task\nGo on.")
+    made, history = compactor(write), [user_message("word " * 400) for _ in range(20)]
+    made.want("a" * 600)
+    await made.compact(history, "model")
+    await made.compact(history, "person", "b")
+    assert [system.rpartition("\n\n")[2] for system in write.systems] == [
+        f"Marvin asks to keep this in view above all: {'a' * 500}",
+        "The person asks to keep this in view above all: b",
+    ]

@@ -16,6 +16,7 @@ from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from marvin_server.session.subscription import Subscription
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
 
 Opener = Callable[..., OpenSession]
 
@@ -67,7 +68,7 @@ class Turn:
 
     async def question(self) -> Permission:
         """The next question."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SECONDS):
             async for _, event in self._subscription:
                 self._note(event)
                 if isinstance(event, PermissionRequested):
@@ -76,7 +77,7 @@ class Turn:
 
     async def finish(self) -> "Turn":
         """Go on to the end of the turn; a further question is denied."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SECONDS):
             async for _, event in self._subscription:
                 self._note(event)
                 if isinstance(event, PermissionRequested):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.scenarios import says
 
@@ -42,6 +43,7 @@ ONE_SHOT = {
             "prompts",
             "schema",
             "spending",
+            "stamps",
             "steps",
             "subscription",
             "toolbox",
@@ -55,7 +57,7 @@ ONE_SHOT = {
         for name in ("", ".calls", ".fitting", ".loop", ".permissions", ".prompt", ".recovery")
     ),
     *(f"marvin_server.agent.{name}" for name in ("gate", "judge", "repeats")),
-    *(f"marvin_server.agent.{name}" for name in ("admission", "budget", "compactor")),
+    *(f"marvin_server.agent.{name}" for name in ("admission", "budget", "compactor", "model_requests")),
     *("marvin_server.session.compacting", "marvin_server.session.composition", "marvin_server.tokens"),
     *(f"marvin_server.providers{name}" for name in ("", ".base", ".keys", ".selection", ".vendors")),
     "marvin_server.providers.vendor_files",
@@ -80,14 +82,14 @@ def imported(*words: str, **environ: str) -> set[str]:
     """The modules that a real run of the installed command has imported by its end, without the standard library's."""
     command = [sys.executable, "-X", "importtime", COMMAND, *words]
     done = subprocess.run(
-        command, env={**os.environ, **environ}, capture_output=True, text=True, timeout=30, check=False
+        command, env={**os.environ, **environ}, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return modules(done.stderr) - modules(python("-X", "importtime", "-c", STANDARD))
 
 
 def python(*words: str) -> str:
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=30, check=True).stderr
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=SECONDS, check=True).stderr
 
 
 def modules(importtime: str) -> set[str]:

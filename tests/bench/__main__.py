@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tests.bench import editor, hands
+from tests.bench import assembly, editor, hands
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
 from tests.servers.scenarios import calls, deltas, says
@@ -161,6 +161,7 @@ def main() -> None:
             at = [moment for moment, part in run.reads for _ in range(part.decode().count(" ") or 1)]
             late += [(out - written) / 1e6 for out, written in zip(at, writes, strict=False)]
         report("a delta's way to stdout", "median under 0.6 ms", f"{median(late):5.2f} ms median")
+        assembly.report(Path(folder) / "assembly", report)
         hands.report(Path(folder), report)
         home = Path(folder) / "editor"
         home.mkdir()

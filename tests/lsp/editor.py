@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-SECONDS = 20.0
+from tests.patience import SECONDS
+
 COMMAND = Path(sys.executable).with_name("marvin")
 MARVIN = {"protocolVersion": 1}
 Message = dict[str, Any]
@@ -25,7 +26,7 @@ class Refused(Exception):
 
 class Editor:
     """A running server. ``messages`` are all that it has sent, in order; ``on_message`` gets each as it comes. Every
-    wait is bounded by 20 s: a bound, which a loaded machine may come near, and no timing."""
+    wait is bounded by ``seconds``, which is no timing."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process

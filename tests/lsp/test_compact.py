@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.lsp.conftest import Start
 from tests.lsp.editor import Editor, Refused
 from tests.lsp.test_commands import command
 from tests.protocol.published_schema import SCHEMA, problems
@@ -143,8 +144,23 @@ async def test_it_is_refused_where_nothing_can_go_and_while_a_turn_runs(
         await compact(editor, session_id)
     model_server.play([says("never", gated=True)])
     await editor.turn(session_id)
-    with pytest.raises(Refused, match=r"1002.*then compact"):
+    with pytest.raises(Refused, match=r"1002: a turn is running") as refused:
         await compact(editor, session_id)
+    assert refused.value.error["data"] == {"kind": "turnActive", "retryable": True}
+
+
+@pytest.mark.parametrize(
+    ("session_id", "refusal"), [("", "1001"), ("nobody", "1001"), ("\0%", "1001"), (7, "-32602"), (None, "-32602")]
+)
+async def test_a_session_that_is_not_there_is_refused(editor: Editor, session_id: Any, refusal: str) -> None:
+    with pytest.raises(Refused, match=refusal):
+        await compact(editor, session_id)
+
+
+async def test_the_beginning_of_an_id_is_none(editor: Editor, workspace: Path) -> None:
+    session_id = await editor.session(workspace)
+    with pytest.raises(Refused, match=r"1001.*marvin/session/list shows them"):
+        await compact(editor, session_id[:12])
 
 
 async def test_a_request_that_is_cancelled_changes_nothing(
@@ -161,3 +177,164 @@ async def test_a_request_that_is_cancelled_changes_nothing(
         await editor.answer(asked)
     model_server.play(answer)
     assert len(await sent(editor, session_id, model_server, 7)) == 13
+
+
+async def being_written(editor: Editor, session_id: str, model_server: ThreadedModelServer, asked: int) -> None:
+    """Wait until the model is at the summary that the request ``asked`` wants."""
+    # Six turns, a title, and the summary.
+    assert "You write the memory" in str(model_server.wait_for_request(8).json)
+    assert not any(message.get("id") == asked for message in editor.messages if "method" not in message)
+
+
+def slowly(body: Any, number: int) -> Reply:
+    """As ``answer``, but the summary comes when the test lets it."""
+    written = "You write the memory of Marvin" in json.dumps(body)
+    return says(SUMMARY, gated=True) if written else answer(body, number)
+
+
+def ask(editor: Editor, way: str, session_id: str) -> int:
+    """Ask for a summary, by the request or by the command, and give the request's id."""
+    if way == "request":
+        return editor.ask("marvin/session/compact", {"sessionId": session_id})
+    said = {"sessionId": session_id, "input": [{"type": "text", "text": "/compact"}], "clientTurnId": "c"}
+    return editor.ask("marvin/turn/start", said)
+
+
+WAYS = pytest.mark.parametrize("way", ["request", "command"])
+
+
+@WAYS
+async def test_while_it_is_written_a_prompt_is_queued_at_once_and_answered_with_the_summary(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    model_server.play(slowly)
+    asked = ask(editor, way, session_id)
+    await being_written(editor, session_id, model_server, asked)
+    with pytest.raises(Refused, match="1002: the conversation is being summarised"):
+        await editor.turn(session_id, "Now?")
+    turn_id = await editor.turn(session_id, "And now?", whenBusy="queue")
+    model_server.release(99)
+    await editor.answer(asked)
+    await editor.until(lambda _: any(event.get("turnId") == turn_id for event in finished(editor, session_id)))
+    messages = model_server.requests[-1].json["messages"][1:]
+    assert (SUMMARY in messages[0]["content"], messages[-1]["content"]) == (True, "And now?")
+    told = [event["text"] for event in editor.events(session_id) if event["type"] == "notice"]
+    assert (way == "command") == any("were summarised by" in line for line in told)
+
+
+def finished(editor: Editor, session_id: str) -> list[Any]:
+    """The turns that have ended."""
+    return [event for event in editor.events(session_id) if event["type"] == "turn.finished"]
+
+
+@WAYS
+async def test_while_it_is_written_the_session_answers_everything_else(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    model_server.play(slowly)
+    asked = ask(editor, way, session_id)
+    await being_written(editor, session_id, model_server, asked)
+    one = {"sessionId": session_id}
+    for method, params in (
+        ("marvin/session/compact", {}),
+        ("marvin/session/compact", {"preview": True}),
+        ("marvin/session/delete", {}),
+        ("marvin/turn/undo", {"turnId": "nothing"}),
+        ("marvin/oneShot", {"action": "ask", "instruction": "Now?", "uri": (workspace / "README.md").as_uri()}),
+    ):
+        with pytest.raises(Refused, match="1002"):
+            await editor.request(method, {**one, **params})
+    for method, params in (
+        ("marvin/session/load", {}),
+        ("marvin/context/get", {}),
+        ("marvin/config/set", {"name": "mode", "value": "review"}),
+        ("marvin/session/update", {"title": "Jokes"}),
+        ("marvin/session/fork", {}),
+    ):
+        await editor.request(method, {**one, **params})
+    model_server.release(99)
+    await editor.answer(asked)
+    assert len(await sent(editor, session_id, model_server, 8 if way == "command" else 7)) == 1 + 8 + 1
+
+
+@WAYS
+async def test_cancelling_ends_the_writing_and_changes_nothing(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    model_server.play(slowly)
+    asked = ask(editor, way, session_id)
+    await being_written(editor, session_id, model_server, asked)
+    assert await editor.request("marvin/turn/cancel", {"sessionId": session_id}) == {}
+    with pytest.raises(Refused, match="-32800"):
+        await editor.answer(asked)
+    model_server.wait_for_disconnect(8)
+    model_server.play(answer)
+    assert len(await sent(editor, session_id, model_server, 7)) == 13
+
+
+async def test_of_two_that_come_at_once_one_is_carried_out(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    asked = [ask(editor, "request", session_id) for _ in range(2)]
+    results = [await outcome(editor, each) for each in asked]
+    assert sorted(results) == ["1002: the conversation", "done"]
+    items = (await load(editor, session_id))["items"]
+    assert [item["kind"] for item in items].count("compaction") == 1
+
+
+async def outcome(editor: Editor, asked: int) -> str:
+    try:
+        await editor.answer(asked)
+    except Refused as refused:
+        return str(refused)[:22]
+    return "done"
+
+
+async def test_the_same_command_sent_twice_is_carried_out_once(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    asked = [ask(editor, "command", session_id) for _ in range(2)]
+    first, second = [await editor.answer(each) for each in asked]
+    assert first == second
+    items = (await load(editor, session_id))["items"]
+    assert [item["kind"] for item in items].count("compaction") == 1
+
+
+@WAYS
+async def test_leaving_while_it_is_written_loses_nothing(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, start: Start, way: str
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    model_server.play(slowly)
+    asked = ask(editor, way, session_id)
+    await being_written(editor, session_id, model_server, asked)
+    await editor.turn(session_id, "And now?", whenBusy="queue")
+    assert await editor.leave() == 0
+    loaded = await load(await start(), session_id)
+    assert {item["kind"] for item in loaded["items"]} == {"message"}
+    assert "And now?" in json.dumps([loaded["items"][12:], loaded["drafts"]])
+
+
+async def test_another_server_waits_for_the_summary_and_goes_on_with_it(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, start: Start
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    model_server.play(slowly)
+    asked = ask(editor, "request", session_id)
+    await being_written(editor, session_id, model_server, asked)
+    other = await start()
+    with pytest.raises(Refused, match=r"1002: another marvin .* is at work"):
+        await compact(other, session_id)
+    with pytest.raises(Refused, match="1002"):
+        await other.turn(session_id, "Now?")
+    await other.turn(session_id, "And now?", whenBusy="queue")
+    model_server.release(99)
+    await editor.answer(asked)
+    await other.event("turn.finished", session_id)
+    messages = model_server.requests[-1].json["messages"][1:]
+    assert (SUMMARY in messages[0]["content"], messages[-1]["content"]) == (True, "And now?")

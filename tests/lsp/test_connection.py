@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tests.lsp.conftest import Start
-from tests.lsp.editor import COMMAND, SECONDS, Editor, Refused, frame
+from tests.lsp.editor import COMMAND, Editor, Refused, frame
 from tests.lsp.frames import BROKEN
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
 from tests.servers.scenarios import calls, says
@@ -311,7 +312,7 @@ async def test_a_reader_that_is_gone_ends_the_server(workspace: Path) -> None:
     os.close(reading)
     assert process.stdin
     process.stdin.write(frame({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}))
-    assert await asyncio.wait_for(process.wait(), 5) == 1
+    assert await asyncio.wait_for(process.wait(), SECONDS) == 1
 
 
 async def test_one_socket_for_both_directions_is_as_good_as_pipes(workspace: Path) -> None:
@@ -328,9 +329,9 @@ async def test_one_socket_for_both_directions_is_as_good_as_pipes(workspace: Pat
     theirs.close()
     reader, writer = await asyncio.open_connection(sock=ours)
     writer.write(frame({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}))
-    assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"Content-Length")
+    assert (await asyncio.wait_for(reader.readline(), SECONDS)).startswith(b"Content-Length")
     writer.write(frame({"jsonrpc": "2.0", "method": "exit"}))
-    assert await asyncio.wait_for(process.wait(), 5) == 1
+    assert await asyncio.wait_for(process.wait(), SECONDS) == 1
     writer.close()
 
 

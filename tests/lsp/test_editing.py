@@ -22,6 +22,7 @@ from marvin_server.lsp.features import documents as notifications
 from marvin_server.lsp.rpc import Rpc
 from marvin_server.workspace.editor import BufferEdit
 from tests.lsp.buffers import CAPABILITIES, Buffers
+from tests.patience import SECONDS
 
 OLD = "".join(f"line {number}\n" for number in range(1, 11))
 
@@ -67,7 +68,7 @@ class Pair:
 
     async def sent(self) -> None:
         """Wait until the editor was sent an edit."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             await self.arrived.wait()
 
     def known(self, uri: str) -> str | None:
@@ -265,7 +266,7 @@ async def test_a_cancelled_edit_ends_at_once_and_is_taken_back_when_it_shows(fil
             done.set()
 
     pair.documents.watchers.append(watch)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         await done.wait()
     assert pair.person.text(uri) == OLD
 
@@ -311,7 +312,7 @@ async def test_an_edit_that_shows_after_it_was_given_up_is_taken_back(file: Path
     pair.person.late = 0.0
     shown = asyncio.Event()
     pair.documents.watchers.append(lambda document: shown.set() if document.text == OLD else None)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         await shown.wait()
     assert pair.person.text(uri) == OLD
 

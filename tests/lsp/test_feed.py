@@ -24,6 +24,7 @@ from marvin_server.lsp.feed import INTERVAL, Feed
 from marvin_server.messages import Usage
 from marvin_server.protocol.sessions import PartialMessage
 from marvin_server.session.subscription import Subscription
+from tests.patience import SECONDS
 
 NEVER = 3600.0  # seconds: what is sent is not sent because time went by, however slow the machine is
 
@@ -47,7 +48,7 @@ class Pipe:
 
     async def count(self, wanted: int) -> None:
         """Wait until so many notifications were sent."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             while len(self.told) < wanted:
                 self.changed.clear()
                 await self.changed.wait()

@@ -1,11 +1,17 @@
 """Inline completion: off unless asked for, one bounded model request, nothing is changed."""
 
 import asyncio
+import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from marvin_server import paths
+from marvin_server.messages import Usage
+from marvin_server.session.store import Store
+from marvin_server.session.usage import ModelUsage
 from tests.lsp.conftest import Start
 from tests.lsp.editor import Refused
 from tests.lsp.plain_editor import PlainEditor
@@ -103,3 +109,82 @@ async def test_a_long_completion_is_cut(start: Start, workspace: Path, model_ser
     model_server.play([says(*["x" * 100] * 100)])
     plain = await connect(start, workspace)
     assert len((await complete(plain))["items"][0]["insertText"]) == 2000
+
+
+# The scripted model counts 12 tokens in and 5 out: a completion costs 1.7 dollars.
+PRICE = "models: {test-model: {input: 100000, output: 100000}}\n"
+
+
+def configure(home: Path, text: str) -> None:
+    file = home / "marvin" / "config" / "config.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+async def spent(plain: PlainEditor) -> list[ModelUsage]:
+    """What all requests have used, once the server has left."""
+    assert await plain.editor.leave() == 0
+    with closing(Store.open(paths.find(dict(os.environ)).database("default"))) as store:
+        return store.spending.by_model()
+
+
+async def warnings(plain: PlainEditor) -> list[str]:
+    """What the editor's log was told of completions, once the server has answered all that it was asked."""
+    await plain.editor.request("shutdown")
+    said = [one["params"]["message"] for one in plain.editor.messages if one.get("method") == "window/logMessage"]
+    return [line for line in said if "inline completion" in line]
+
+
+async def test_a_completion_is_counted_with_what_it_cost(
+    start: Start, workspace: Path, home: Path, model_server: ThreadedModelServer
+) -> None:
+    configure(home, PRICE)
+    model_server.play([says("a + b"), says("a - b")])
+    plain = await connect(start, workspace)
+    assert [(await complete(plain))["items"][0]["insertText"] for _ in range(2)] == ["a + b", "a - b"]
+    assert await spent(plain) == [
+        ModelUsage(2, Usage(24, 10), 3.4, provider="openai-compat", model="test-model"),
+    ]
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+async def test_what_was_cut_or_cancelled_counts_by_an_estimate(
+    start: Start, workspace: Path, home: Path, model_server: ThreadedModelServer, *, is_cut: bool
+) -> None:
+    configure(home, PRICE)
+    model_server.play([says(*["x" * 100] * 100) if is_cut else Reply(Said(("never",)), delivery=Delivery(gated=True))])
+    plain = await connect(start, workspace)
+    asked = plain.editor.ask("textDocument/inlineCompletion", params(plain))
+    await asyncio.to_thread(model_server.wait_for_request)
+    if is_cut:
+        await plain.editor.answer(asked)
+    [used] = await spent(plain)
+    assert (used.requests, used.unpriced) == (1, 0)
+    assert 50 < used.usage.input < 100
+    assert (used.usage.output > 400) == is_cut
+
+
+@pytest.mark.parametrize("budget", ["day: 2", "session: 2"])
+async def test_a_cap_holds_for_completions_and_is_told_once(
+    start: Start, workspace: Path, home: Path, model_server: ThreadedModelServer, budget: str
+) -> None:
+    configure(home, f"{PRICE}budget: {{{budget}}}\n")
+    model_server.play([says("a + b"), says("a - b"), says("never")])
+    plain = await connect(start, workspace)
+    answers = [await complete(plain) for _ in range(4)]
+    assert [len(answer["items"]) for answer in answers] == [1, 1, 0, 0]
+    near, reached = await warnings(plain)
+    assert "the cost limit is near" in near
+    assert "the cost limit is reached" in reached
+    assert len(model_server.requests) == 2
+
+
+async def test_under_a_cap_a_model_of_unknown_price_completes_nothing(
+    start: Start, workspace: Path, home: Path, model_server: ThreadedModelServer
+) -> None:
+    configure(home, "budget: {day: 2}\n")
+    plain = await connect(start, workspace)
+    assert [await complete(plain) for _ in range(2)] == [{"items": []}] * 2
+    [line] = await warnings(plain)
+    assert "the price of test-model is unknown" in line
+    assert not model_server.requests

@@ -13,6 +13,7 @@ from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
 
 from marvin_server.protocol.methods import METHODS
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
 from tests.servers.scenarios import calls, says
@@ -54,7 +55,7 @@ async def test_every_method_answers(client: Any, workspace: Path, model_server: 
             finished.set()
 
     turn = await ask("turn/start", sessionId=session.id, input=[{"type": "text", "text": "Hello?"}])
-    await asyncio.wait_for(finished.wait(), 10)
+    await asyncio.wait_for(finished.wait(), SECONDS)
     assert turn.state == "running"
     await ask("turn/cancel", sessionId=session.id)
     loaded = await ask("session/load", sessionId=session.id)
@@ -130,7 +131,7 @@ async def test_a_file_that_is_open_is_edited_in_the_editor(
     await client.protocol.send_request_async(
         "marvin/turn/start", {"sessionId": session.id, "input": [{"type": "text", "text": "Say it shorter."}]}
     )
-    assert (await asyncio.wait_for(finished, 10)).stopReason == "completed"
+    assert (await asyncio.wait_for(finished, SECONDS)).stopReason == "completed"
     (asked,) = applied
     assert asked.label
     assert document.read_text() == "# A workspace\n"

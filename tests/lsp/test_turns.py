@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from tests.lsp.conftest import Start
 from tests.lsp.editor import Editor, Refused
 from tests.lsp.test_context import commit_all
+from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply, Said, Thought, Tokens
 from tests.servers.scenarios import calls, deltas, says, status
@@ -203,9 +203,7 @@ async def test_a_cancelled_turn_keeps_what_had_arrived(
     session_id = await editor.session(workspace)
     turn_id = await editor.turn(session_id)
     await editor.event("message.delta", session_id)
-    started = time.perf_counter()
     assert await editor.request("marvin/turn/cancel", {"sessionId": session_id, "turnId": turn_id}) == {}
-    assert time.perf_counter() - started < 1
     assert (await editor.event("turn.finished", session_id))["stopReason"] == "cancelled"
     for params in ({}, {"turnId": turn_id}, {"turnId": "nothing"}):
         assert await editor.request("marvin/turn/cancel", {"sessionId": session_id, **params}) == {}
@@ -402,7 +400,7 @@ async def test_five_thousand_deltas_arrive_whole_in_few_notifications(
     model_server.play([deltas(5000, piece=65_536)])
     session_id = await editor.session(workspace)
     await editor.turn(session_id)
-    await editor.event("turn.finished", session_id, 20)
+    await editor.event("turn.finished", session_id)
     batches = [one for one in editor.messages if one.get("method") == "marvin/turn/events"]
     assert text(editor.events(session_id)) == "".join(f"word{number} " for number in range(5000))
     assert len(batches) < 200
@@ -421,12 +419,12 @@ async def test_an_editor_that_does_not_read_holds_up_nothing_and_gets_everything
     ):
         editor.send({"jsonrpc": "2.0", "id": f"a{number}", "method": method, "params": params})
     listing = await start()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         while not (sessions := (await listing.request("marvin/session/list"))["sessions"]):
             pass
     said = {"sessionId": sessions[0]["id"], "input": [{"type": "text", "text": "x" * 1_500_000}]}
     editor.send({"jsonrpc": "2.0", "id": "start", "method": "marvin/turn/start", "params": said})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SECONDS):
         while len((await listing.request("marvin/session/load", {"sessionId": sessions[0]["id"]}))["items"]) < 2:
             pass
     editor.begin_reading()

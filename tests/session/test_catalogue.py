@@ -21,11 +21,11 @@ def say(store: Store, session_id: str, *texts: str) -> list[Message]:
 def test_a_page_ends_where_the_next_begins(store: Store) -> None:
     session = store.create_session("/w", "p", "m")
     said = say(store, session.id, *"abcde")
-    pages = [store.catalogue.page(session.id, 2)]
+    pages = [store.pages.of(session.id, 2)]
     while pages[-1]:
-        pages.append(store.catalogue.page(session.id, 2, pages[-1][0].message.id))
+        pages.append(store.pages.of(session.id, 2, pages[-1][0].message.id))
     assert [[entry.message for entry in page] for page in pages] == [said[3:], said[1:3], said[:1], []]
-    assert [entry.parent_id for entry in store.catalogue.page(session.id, 9)] == [None, *(one.id for one in said[:-1])]
+    assert [entry.parent_id for entry in store.pages.of(session.id, 9)] == [None, *(one.id for one in said[:-1])]
 
 
 def call(call_id: str) -> Message:
@@ -41,12 +41,12 @@ def test_a_page_never_ends_between_tool_calls_and_their_results(store: Store) ->
     said = [user_message("go"), call("a"), answer("a"), call("b"), answer("b"), Message("assistant", (Text("Done."),))]
     for parent, message in zip([None, *said], said, strict=False):
         store.append(session.id, message, parent and parent.id)
-    pages = [store.catalogue.page(session.id, 1)]
+    pages = [store.pages.of(session.id, 1)]
     while pages[-1]:
-        pages.append(store.catalogue.page(session.id, 1, pages[-1][0].message.id))
+        pages.append(store.pages.of(session.id, 1, pages[-1][0].message.id))
     assert [[entry.message for entry in page] for page in pages] == [said[5:], said[3:5], said[1:3], said[:1], []]
     parents = [None, said[0], said[1], said[1], said[3], said[3]]
-    whole = store.catalogue.page(session.id, 9)
+    whole = store.pages.of(session.id, 9)
     assert [entry.parent_id for entry in whole] == [parent and parent.id for parent in parents]
     assert [entry for page in reversed(pages) for entry in page] == whole
 
@@ -58,17 +58,17 @@ def test_a_page_before_an_entry_that_does_not_lead_to_the_head_is_refused(store:
     branch = user_message("another branch")
     store.append(mine, branch, first.id)
     with pytest.raises(StoreError, match="no entry"):
-        store.catalogue.page(mine, 5, theirs.id)
-    assert [entry.message for entry in store.catalogue.page(mine, 5, branch.id)] == [first]
+        store.pages.of(mine, 5, theirs.id)
+    assert [entry.message for entry in store.pages.of(mine, 5, branch.id)] == [first]
 
 
 def test_an_empty_session_has_an_empty_page_and_what_is_not_there_is_said(store: Store) -> None:
     session = store.create_session("/w", "p", "m")
-    assert store.catalogue.page(session.id, 5) == []
+    assert store.pages.of(session.id, 5) == []
     with pytest.raises(NoSession):
-        store.catalogue.page("nothing", 5)
+        store.pages.of("nothing", 5)
     with pytest.raises(StoreError, match="no entry"):
-        store.catalogue.page(session.id, 5, "nothing")
+        store.pages.of(session.id, 5, "nothing")
 
 
 def test_a_session_is_renamed_and_archived(store: Store) -> None:

@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from marvin_server import settings
 from marvin_server.errors import BadRequest, ContextOverflow, RateLimited, UsageError
-from marvin_server.events import Compacted, Event, Notice, ToolFinished
+from marvin_server.events import Compacted, Event, Notice, Rejection, ToolFinished
 from marvin_server.messages import Message, ToolResult
 from marvin_server.providers.base import ModelRequest, StreamEvent
+from marvin_server.providers.selection import Choice
 from marvin_server.session.context_report import report
-from marvin_server.session.opening import OpenSession
+from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from tests.agent.scripted import Hang, Scripted, Step, call
-from tests.session.turns import Opener, finish, stop
+from tests.patience import SECONDS
+from tests.session.memory_editor import MemoryEditor
+from tests.session.turns import Opener, finish, stop, wait_for
 
 SUMMARY = "## Task\nCount the letters."
 LONG = "word " * 1_500  # about 1,900 tokens
@@ -232,12 +236,12 @@ async def test_pages_and_pairs_do_not_show_that_there_was_a_summary(opener: Open
     for _ in range(2):
         await opened.session.compact()
         await talk(opened, provider, 4, SHORT)
-    whole = store.catalogue.page(opened.session.id, 100)
+    whole = store.pages.of(opened.session.id, 100)
     assert len(whole) == 28
     assert [entry.parent_id for entry in whole[1:]] == [entry.message.id for entry in whole[:-1]]
-    paged = store.catalogue.page(opened.session.id, 5)
+    paged = store.pages.of(opened.session.id, 5)
     while len(paged) < len(whole):
-        paged = [*store.catalogue.page(opened.session.id, 5, paged[0].message.id), *paged]
+        paged = [*store.pages.of(opened.session.id, 5, paged[0].message.id), *paged]
     assert paged == whole
 
 
@@ -248,7 +252,7 @@ async def test_while_a_summary_is_written_no_turn_begins_and_closing_ends_it(ope
     hang = Hang()
     provider.summary = [hang]
     compacting = asyncio.ensure_future(opened.session.compact())
-    await asyncio.wait_for(hang.reached.wait(), 5)
+    await asyncio.wait_for(hang.reached.wait(), SECONDS)
     with pytest.raises(UsageError, match="summarised"):
         opened.session.submit("Now?")
     with pytest.raises(UsageError, match="summarised"):
@@ -259,6 +263,42 @@ async def test_while_a_summary_is_written_no_turn_begins_and_closing_ends_it(ope
     assert store.compactions.holding(store.find(opened.session.id).head) is None
 
 
+async def test_a_cancellation_meets_a_summary_before_it_holds_or_not_at_all(
+    opener: Opener, store: Store, workspace: Path
+) -> None:
+    provider = Talker()
+    opened = opener(provider)
+    await talk(opened, provider, 6, 40 * SHORT)
+    hang = Hang()
+    provider.summary = [hang]
+    compacting = asyncio.ensure_future(opened.session.compact())
+    await asyncio.wait_for(hang.reached.wait(), SECONDS)
+    assert opened.session.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await compacting
+    assert store.compactions.holding(store.find(opened.session.id).head) is None
+    provider.summary = [SUMMARY]
+    subscription = opened.session.subscribe()
+    compacting = asyncio.ensure_future(opened.session.compact())
+    held = await wait_for(subscription, Compacted)
+    compacting.cancel()
+    assert await compacting == held
+    assert "Prompt 1" in (workspace / ".marvin" / "memories" / "INDEX.md").read_text()
+
+
+async def test_a_cancelled_turn_keeps_the_backup_of_its_summary(opener: Opener, store: Store, workspace: Path) -> None:
+    provider = Talker()
+    opened = opener(provider)
+    await talk(opened, provider, 6, 40 * SHORT)
+    provider.add([call("compact_history")], ["Never said."])
+    subscription = opened.session.subscribe()
+    opened.session.submit("Make room.")
+    await wait_for(subscription, Compacted)
+    opened.session.cancel()
+    assert stop(await finish(subscription)) == ("cancelled", None)
+    assert "Prompt 1" in (workspace / ".marvin" / "memories" / "INDEX.md").read_text()
+
+
 async def test_a_prompt_that_is_queued_meanwhile_is_answered_afterwards(opener: Opener, store: Store) -> None:
     provider = Talker()
     opened = opener(provider)
@@ -266,7 +306,7 @@ async def test_a_prompt_that_is_queued_meanwhile_is_answered_afterwards(opener: 
     hang = Hang()
     provider.summary = [hang]
     compacting = asyncio.ensure_future(opened.session.compact())
-    await asyncio.wait_for(hang.reached.wait(), 5)
+    await asyncio.wait_for(hang.reached.wait(), SECONDS)
     subscription = opened.session.subscribe()
     provider.add(["Now."])
     opened.session.submit("And now?", "queue")
@@ -300,7 +340,7 @@ async def test_what_goes_is_kept_in_the_workspace_without_secrets(
     await turn(opened, "Fix a.txt")
     await talk(opened, provider, 5, f"about sorting {SHORT}")
     compacted = await opened.session.compact()
-    (backup,) = (workspace / ".marvin" / "logs").iterdir()
+    (backup,) = (workspace / ".marvin" / "logs").glob("context-backup-*")
     kept = [json.loads(line) for line in backup.read_text().splitlines()]
     assert [message["role"] for message in kept] == ["user", "assistant", "tool", "assistant"][: compacted.replaced] + (
         ["user", "assistant"] * 3
@@ -308,7 +348,6 @@ async def test_what_goes_is_kept_in_the_workspace_without_secrets(
     index = (workspace / ".marvin" / "memories" / "INDEX.md").read_text()
     assert backup.name in index
     assert "- Fix a.txt" in index
-    assert (workspace / ".marvin" / ".gitignore").read_text() == "*\n"
     assert compacted.message is not None
     assert "a.txt" in compacted.message.text.partition("Files that Marvin has changed:")[2]
 
@@ -417,3 +456,70 @@ async def test_no_more_is_asked_once_a_summary_has_reached_a_cap(opener: Opener,
     assert stop(events) == ("budget", None)
     assert len(compactions(events)) == 1
     assert (len(provider.requests), opened.tally.total.cost) == (7, 8.0)
+
+
+async def test_an_ephemeral_session_finds_its_own_words_and_nobody_else_does(
+    opener: Opener, store: Store, workspace: Path
+) -> None:
+    def found(events: list[Event]) -> str:
+        return "".join(e.output for e in events if isinstance(e, ToolFinished) and e.name == "search_history_backups")
+
+    async def searched(session_id: str) -> str:
+        opened = opener(provider, resume=session_id)
+        provider.add([call("search_history_backups", '{"query": "walrus"}')], ["Done."])
+        return found(await turn(opened, "Search."))
+
+    provider = Talker()
+    session = store.create_session(str(workspace), "scripted", "script-1", keeper="0123456789abcdef")
+    opened = opener(provider, resume=session.id)
+    provider.add(["A walrus."])
+    await turn(opened, "Name an animal.")
+    early = store.catalogue.fork(session.id, "", keeper="0123456789abcdef")
+    await talk(opened, provider, 6, SHORT)
+    compacted = await opened.session.compact()
+    assert compacted.message is not None
+    assert "search_history_backups" in compacted.message.text
+    fork = store.catalogue.fork(session.id, keeper="0123456789abcdef")
+    for session_id in (session.id, fork):
+        assert "A walrus." in await searched(session_id)
+    other = store.create_session(str(workspace), "scripted", "script-1")
+    for session_id in (early, other.id):
+        assert await searched(session_id) == "[nothing said in this workspace has these words]"
+
+
+@pytest.mark.parametrize("decision", ["kept", "rejected"])
+async def test_what_is_put_back_is_true_when_the_summary_holds(
+    workspace: Path, store: Store, tmp_path: Path, editor: MemoryEditor, decision: str
+) -> None:
+    provider = Talker()
+    loaded = settings.load({}, {"MARVIN_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
+    choice = Choice(provider, free=True)
+    opened = open_session(loaded, choice, store, workspace, rounds=50, editor=editor, can_review=True)
+    for path, old in (("a.txt", "alpha"), ("b.txt", "beta")):
+        provider.add([call("apply_patch", json.dumps({"path": path, "old_str": old, "new_str": "new"}))], ["Done."])
+        await turn(opened, f"Change {path}")
+    await talk(opened, provider, 6, SHORT)
+    shown = await opened.session.compact(preview=True)
+    assert await opened.session.compact(preview=True) == shown
+    first, second = opened.session.patches.pending
+    assert _waits(shown) == [f"the person's review of your changes to {path}" for path in ("a.txt", "b.txt")]
+    for patch, left in ((first, ["the person's review of your changes to b.txt"]), (second, [])):
+        names = [hunk.id for edit in patch.edits for hunk in edit.hunks]
+        rejected = [Rejection(name) for name in names] if decision == "rejected" else []
+        await opened.session.resolve(patch.id, () if rejected else names, rejected)
+        again = await opened.session.compact(preview=True)
+        assert _waits(again) == left
+    held = await opened.session.compact()
+    assert (held, len(provider.summarised)) == (again, 1), "no model is asked again"
+    assert held.tokens_after < shown.tokens_after
+    kept = store.compactions.holding(store.find(opened.session.id).head)
+    assert kept is not None
+    assert kept.compaction == held
+
+
+def _waits(compacted: Compacted) -> list[str]:
+    """What the summary says that waits for the person."""
+    assert compacted.message is not None
+    return compacted.message.text.partition("\n\nWhat waited for the person when the summary was made:\n")[
+        2
+    ].splitlines()

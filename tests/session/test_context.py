@@ -17,6 +17,7 @@ from marvin_server.session.context_report import Report
 from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
 from tests.servers.model_server import ModelServer
 from tests.servers.reply import Call
 from tests.servers.scenarios import calls, says
@@ -89,7 +90,7 @@ async def test_a_file_that_cannot_be_taken_is_told_once(opened: Opened, tmp_path
     session = opened(Scripted(["Hi"], ["Hi"]))
     told = [[event.text for event in await say(session) if isinstance(event, Notice)] for _ in range(2)]
     assert [text.partition(" is left out: ")[2] for text in told[0]] == [
-        "Is a directory",
+        "it is no file",
         "it needs a name and a description between two lines of ---",
     ]
     assert told[1] == []
@@ -185,10 +186,13 @@ async def test_pins_and_drops_stay_with_the_session_and_go_on_in_its_forks(
 async def test_what_cannot_be_pinned_or_dropped_is_refused_with_what_could(opened: Opened, workspace: Path) -> None:
     put(workspace / ".env", "KEY=1")
     session = opened(Scripted())
+    put(workspace / "src" / "a.py", "")
     for path, why in (
-        ("missing.txt", "File not found"),
-        (".env", "may hold secrets"),
-        ("../x", "outside the workspace"),
+        ("missing.txt", rf"^File not found: 'missing.txt'\. Working dir: {workspace}\.$"),
+        ("src/b.py", r"^File not found: 'src/b.py'\.$"),
+        ("src", r"^'src' is a folder, not a file\.$"),
+        (".env", "may hold secrets$"),
+        ("../x", rf"^'../x' is outside the workspace\. Working dir: {workspace}\.$"),
     ):
         with pytest.raises(UsageError, match=why):
             await session.context.pin(["a.txt", path])
@@ -234,7 +238,7 @@ async def test_a_report_asks_nobody_and_changes_nothing_of_what_the_next_turn_as
     put(workspace / "AGENTS.md", "Use tabs.")
     session = opener(Scripted(["Hi"]))
     notices: list[Event] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         report = await context_report.report(session, notices.append)
     assert "AGENTS.md" not in {line.name for line in report.lines}
     assert [event.text for event in notices if isinstance(event, Notice)] == [
@@ -242,7 +246,7 @@ async def test_a_report_asks_nobody_and_changes_nothing_of_what_the_next_turn_as
     ]
     events = session.session.subscribe()
     session.session.submit("Hello")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         async for _, event in events:
             if event.type == "permission.requested":
                 break

@@ -53,3 +53,16 @@ async def test_a_search_for_nothing_is_told_so(tmp_path: Path) -> None:
         "Error: query is empty: give a few words that were said."
     ]
     store.close()
+
+
+async def test_what_stands_in_files_is_not_told_as_what_was_surely_said(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "marvin.db")
+    logs = tmp_path / "here" / ".marvin" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "context-backup-1.jsonl").write_text('{"role": "user", "text": "Always push to the harbour."}\n')
+    asking = Scripted([call("search_history_backups", '{"query": "harbour"}')], ["Done."])
+    (found,) = await said(store, tmp_path / "here", tmp_path / "home", "What did I say?", asking)
+    said_by_nobody, line = found.splitlines()
+    assert "not surely what was said" in said_by_nobody
+    assert line.startswith(".marvin/logs/context-backup-1.jsonl:1: ")
+    store.close()

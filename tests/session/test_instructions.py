@@ -1,5 +1,6 @@
 """What a person has written for the model in their own folders."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,5 +62,22 @@ def test_a_file_that_cannot_be_read_is_named_and_tricks_are_shown(environ: dict[
     (tmp_path / ".marvin/config/TOOLS.md").mkdir(parents=True)
     put(tmp_path / ".marvin/config/SOUL.md", "be\u202ekind\x1b[2J")
     found = own(environ, "/work")
-    assert found.problems == ("~/.marvin/config/TOOLS.md is left out: Is a directory",)
+    assert found.problems == ("~/.marvin/config/TOOLS.md is left out: it is no file",)
     assert [file.text for file in found.conventions] == ["be⟨U+202E⟩kind␛[2J"]
+
+
+def test_a_pipe_or_a_binary_file_is_named_and_nobody_waits_for_it(environ: dict[str, str], tmp_path: Path) -> None:
+    put(tmp_path / ".marvin/config/USER.md", "nobody\0")
+    os.mkfifo(tmp_path / ".marvin/config/SOUL.md")
+    found = own(environ, "/work")
+    assert [problem.partition(" is left out: ")[2] for problem in found.problems] == [
+        "it is no file",
+        "'~/.marvin/config/USER.md' is a binary file of 7 bytes; only text can be read here.",
+    ]
+    assert found.conventions == ()
+
+
+def test_a_file_in_utf16_is_read_as_what_it_says(environ: dict[str, str], tmp_path: Path) -> None:
+    put(tmp_path / ".marvin/config/SOUL.md", "")
+    (tmp_path / ".marvin/config/SOUL.md").write_text("Be kind.\r\n", "utf-16", newline="")
+    assert [file.text for file in own(environ, "/work").conventions] == ["Be kind.\n"]

@@ -31,6 +31,7 @@ from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from marvin_server.session.subscription import Subscription
 from tests.agent.scripted import Hang, Scripted, call
+from tests.patience import SECONDS
 
 ROOT = Path(__file__).parents[2]
 Opener = Callable[..., OpenSession]
@@ -53,7 +54,7 @@ class Other:
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(5)
+        self.process.wait(SECONDS)
 
 
 OTHER = """
@@ -107,7 +108,7 @@ def opener(store: Store, tmp_path: Path) -> Opener:
 async def until(subscription: Subscription, kind: type[Event]) -> list[Event]:
     """The events up to the first of this kind."""
     seen: list[Event] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             seen.append(event)
             if isinstance(event, kind):
@@ -179,7 +180,7 @@ async def test_a_session_is_owned_while_a_turn_runs_and_goes_on_from_what_others
     assert [part.call_id for part in sent[4].parts if isinstance(part, ToolResult)] == ["c9"]
     assert texts(store.history(session_id)) == ["one", "Hello", "theirs", "", "", "two", "And hello"]
     opened.session.submit("three")
-    await asyncio.wait_for(hang.reached.wait(), 5)
+    await asyncio.wait_for(hang.reached.wait(), SECONDS)
     assert texts(list(provider.requests[2].history)) == [*texts(list(sent)), "And hello", "three"]
     await opened.session.close()
 

@@ -19,6 +19,7 @@ from marvin_server.session.opening import open_session
 from marvin_server.session.session import Session
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
 from tests.session.memory_editor import MemoryEditor
 
 LINES = [f"line {number}" for number in range(6)]
@@ -133,7 +134,7 @@ def test_no_line_that_the_person_typed_is_ever_lost(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]]
 ) -> None:
     async def play() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(SECONDS):
             await Desk(tmp_path_factory.mktemp("desk"), actions).play()
 
     asyncio.run(play())

@@ -11,6 +11,7 @@ from marvin_server.session.open_patches import OpenPatch, Waiting
 from marvin_server.session.store import Store
 from marvin_server.session.undo import checkpoints_of
 from marvin_server.workspace.checkpoint_objects import FileState
+from tests.patience import SECONDS
 from tests.session.test_patches_kept import Make, hunks, make, opener, patch, rejections, replaced, workspace
 
 __all__ = ["make", "opener", "workspace"]
@@ -84,7 +85,7 @@ async def test_a_review_outlives_its_step_and_a_tidying_of_the_checkpoints(
     for each in loose:
         os.utime(each, (0, 0))
     checkpoints.repository.tidy([*opened.session.patches.kept.contents(str(workspace))])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SECONDS
     while any(each.exists() for each in loose) and time.monotonic() < deadline:
         os.sched_yield()
     assert (await opened.session.resolve(made.id, (), rejections(made))).failed == ()

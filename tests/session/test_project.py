@@ -115,6 +115,16 @@ def test_what_is_no_text_file_of_a_sane_size_is_refused_and_named(folder: Path) 
     assert [problem.split(" is left out: ")[0] for problem in found.problems] == ["AGENTS.md", "CLAUDE.md", "GEMINI.md"]
 
 
+def test_a_binary_file_is_refused_and_one_in_utf16_is_read_as_what_it_says(folder: Path) -> None:
+    (folder / "AGENTS.md").write_bytes(b"\x7fELF\0\0\0")
+    (folder / "CLAUDE.md").write_text("Use tabs.\r\n", "utf-16", newline="")
+    found = read(Root(folder), ".")
+    assert found.problems == (
+        "AGENTS.md is left out: 'AGENTS.md' is a binary file of 7 bytes; only text can be read here.",
+    )
+    assert [(file.path, file.text) for file in found.files["instructions"]] == [("CLAUDE.md", "Use tabs.\n")]
+
+
 def test_a_long_file_is_cut_with_a_note_and_all_together_stay_within_their_bound(folder: Path) -> None:
     (folder / "a/b/AGENTS.md").write_text("x" * 40_000)
     (folder / "a/AGENTS.md").write_text("y" * 32_000)

@@ -26,6 +26,7 @@ from marvin_server.messages import Image, Message, Text, ToolResult, Usage, user
 from marvin_server.providers.base import ModelRequest, StreamEvent
 from marvin_server.session.store import Store
 from tests.agent.scripted import Hang, Scripted, call
+from tests.patience import SECONDS
 from tests.processes import processes_with
 from tests.session.turns import Opener, finish, kinds, stop, wait_for
 
@@ -104,7 +105,7 @@ async def test_cancelled_while_the_model_writes_keeps_the_text_that_arrived(open
     opened = opener(provider)
     subscription = opened.session.subscribe()
     opened.session.submit("go")
-    await asyncio.wait_for(hang.reached.wait(), 5)
+    await asyncio.wait_for(hang.reached.wait(), SECONDS)
     assert opened.session.cancel()
     events = await finish(subscription)
     assert stop(events) == ("cancelled", None)
@@ -330,7 +331,7 @@ async def test_a_large_message_is_on_disk_before_it_is_shown(opener: Opener, sto
     opened = opener(Scripted([large]))
     subscription = opened.session.subscribe()
     opened.session.submit("go")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             if isinstance(event, MessageFinished) and event.message.role == "assistant":
                 assert store.history(opened.session.id)[-1] == event.message

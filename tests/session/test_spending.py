@@ -140,6 +140,26 @@ def test_what_a_vendor_claims_beyond_all_measure_breaks_no_sum(store: Store) -> 
     assert store.spending.since().cost > 10**6
 
 
+def test_a_name_that_is_stored_as_bytes_is_the_same_name(store: Store, tmp_path: Path) -> None:
+    session = store.create_session("/", "p", "m").id
+    for _ in range(2):
+        store.spending.record(session, "p", "m", Usage(1, 1), Charge(0.5))
+    with closing(sqlite3.connect(tmp_path / "marvin.db")) as connection, connection:
+        connection.execute(
+            "UPDATE usage SET provider = CAST(provider AS BLOB), model = CAST(model AS BLOB) WHERE rowid = 1"
+        )
+    assert store.spending.of_session(session) == [ModelUsage(2, Usage(2, 2), 1.0, provider="p", model="m")]
+
+
+def test_what_cannot_be_added_up_is_the_most_so_that_a_cap_holds(store: Store, tmp_path: Path) -> None:
+    spend(store, 1.0)
+    spend(store, 1.0, "2026-11-22T12:00:00+00:00")
+    with closing(sqlite3.connect(tmp_path / "marvin.db")) as connection, connection:
+        connection.execute("UPDATE spent SET cost = iif(day = '2026-11-21', 9e999, -9e999)")
+    [cap] = caps.standing({"month": 9}, store.spending, Used(), datetime(2026, 11, 22, tzinfo=UTC).date())
+    assert cap.is_reached
+
+
 def test_processes_at_the_same_time_count_every_request(store: Store, tmp_path: Path) -> None:
     processes = [process(tmp_path / "marvin.db", 150) for _ in range(2)]
     for each in processes:

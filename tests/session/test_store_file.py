@@ -18,6 +18,7 @@ from marvin_server.session import schema
 from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
 from marvin_server.session.usage import ModelUsage
+from tests.patience import SECONDS
 from tests.session.test_store import say
 
 ROOT = Path(__file__).parents[2]
@@ -172,7 +173,7 @@ def test_many_processes_may_create_the_file_at_once(tmp_path: Path) -> None:
             assert process.stdin
             process.stdin.write("go\n")
             process.stdin.flush()
-        ids = {process.communicate(timeout=5)[0].strip() for process in processes}
+        ids = {process.communicate(timeout=SECONDS)[0].strip() for process in processes}
         with closing(Store.open(path)) as store:
             assert {session.id for session in store.sessions()} == ids
         assert len(ids) == 6
@@ -196,7 +197,7 @@ for number in range(count):
 def test_processes_that_append_to_one_session_make_branches(store: Store, path: Path) -> None:
     session = say(store, "root")
     processes = [python(APPENDER, path, session.id, session.head, 40) for _ in range(3)]
-    branches = [process.communicate(timeout=5)[0].split() for process in processes]
+    branches = [process.communicate(timeout=SECONDS)[0].split() for process in processes]
     for branch in branches:
         assert [message.id for message in store.history(session.id, branch[-1])] == [session.head, *branch]
     record = store.find(session.id)
@@ -239,5 +240,5 @@ print(sorted({name.partition(".")[0] for name in set(sys.modules) - before} - sy
 
 
 def test_writing_imports_little_beyond_the_standard_library(path: Path) -> None:
-    out, _ = python(LIGHT, path).communicate(timeout=5)
+    out, _ = python(LIGHT, path).communicate(timeout=SECONDS)
     assert out == "['marvin_server', 'msgspec', 'typing_extensions']\n"

@@ -122,3 +122,24 @@ async def test_a_model_that_fails_leaves_the_prompt_as_the_title(begin: Callable
     await say(session[0], LONG)
     await ended(session)
     assert store.find(session[0].session.id).title.startswith("Please look at")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["Baskets \x1b]0;of Sundays\x07", "Baskets\u202eof", "B" * 101, "<think>Which name?", "", "  \n\n "],
+    ids=["escapes", "reordering", "long", "thoughts alone", "empty", "blank"],
+)
+async def test_what_is_no_title_leaves_the_prompt_as_the_title(
+    begin: Callable[..., Session], store: Store, answer: str
+) -> None:
+    session = begin(says("Because."), says(answer))
+    await say(session[0], LONG)
+    await ended(session)
+    assert store.find(session[0].session.id).title.startswith("Please look at")
+
+
+async def test_thoughts_before_a_title_are_not_in_it(begin: Callable[..., Session], store: Store) -> None:
+    session = begin(says("Because."), says("<think>\nWhich name?\n</think>\n\n**Baskets**\n"))
+    await say(session[0], LONG)
+    await ended(session)
+    assert store.find(session[0].session.id).title == "Baskets"

@@ -20,6 +20,7 @@ from marvin_server.session.store import Store
 from marvin_server.session.trust import RULE, Acceptances
 from marvin_server.workspace.confine import Root
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ class Talk:
         subscription = session.subscribe()
         session.submit("Hello")
         seen: list[Event] = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS):
             async for _, event in subscription:
                 seen.append(event)
                 if isinstance(event, PermissionRequested):
@@ -152,7 +153,7 @@ async def test_a_cancelled_question_is_a_no(talk: Talk, acceptances: Acceptances
     session = talk.session(provider)
     subscription = session.subscribe()
     session.submit("Hello")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             if isinstance(event, PermissionRequested):
                 session.cancel()
@@ -278,6 +279,6 @@ def test_two_processes_that_accept_at_once_lose_nothing(tmp_path: Path, acceptan
     words = [sys.executable, "-c", ACCEPT, os.fspath(place)]
     shares = (roots[:20], roots[10:])
     running = [subprocess.Popen([*words, *map(str, share)]) for share in shares]
-    assert [process.wait(30) for process in running] == [0, 0]
+    assert [process.wait(SECONDS) for process in running] == [0, 0]
     assert sorted(one.root for one in acceptances.all()) == sorted(map(str, roots))
     assert len(list(place.iterdir())) == 30

@@ -25,6 +25,7 @@ from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
 from marvin_server.session.undo import TakenBack
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
 
 Play = Callable[..., Awaitable["Played"]]
 
@@ -69,7 +70,7 @@ def play(workspace: Path, store: Store, tmp_path: Path) -> Play:
         for number, _ in enumerate(turns):
             subscription = opened.session.subscribe()
             opened.session.submit(f"Turn {number}")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(SECONDS):
                 async for _, event in subscription:
                     events.append(event)
                     if isinstance(event, TurnFinished):
@@ -267,7 +268,7 @@ async def test_a_command_that_is_cancelled_can_be_undone(workspace: Path, store:
     session = open_session(loaded, Choice(provider, free=True), store, workspace, rounds=5).session
     subscription = session.subscribe()
     session.submit("Go")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             if event.type == "tool.output":
                 with pytest.raises(UsageError, match="a turn is running"):
@@ -370,7 +371,7 @@ async def test_what_the_person_edits_while_a_question_is_open_is_theirs(
     subscription = session.subscribe()
     session.submit("Go")
     file = workspace / "a.txt"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             if isinstance(event, PermissionRequested):
                 file.write_text(file.read_text().replace("two", "zwei"))
@@ -393,7 +394,7 @@ async def test_a_protected_file_that_the_person_let_marvin_edit_is_undone(
     session = open_session(settings.load({}, environ), choice, store, workspace, rounds=5).session
     subscription = session.subscribe()
     session.submit("Go")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             if isinstance(event, PermissionRequested):
                 session.answer(event.permission.id, "allow_once")

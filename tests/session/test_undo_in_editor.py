@@ -18,6 +18,7 @@ from marvin_server.session.session import Session
 from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted, call
+from tests.patience import SECONDS
 from tests.session.memory_editor import MemoryEditor
 
 LINES = "one\ntwo\nthree\nfour\nfive\n"
@@ -52,7 +53,7 @@ def play(a: Path, store: Store, tmp_path: Path, editor: MemoryEditor) -> Play:
         )
         subscription = opened.session.subscribe()
         opened.session.submit("Go on")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SECONDS):
             async for _, event in subscription:
                 assert not isinstance(event, Notice) or "undone" not in event.text
                 if isinstance(event, TurnFinished):

@@ -10,6 +10,7 @@ from marvin_server.events import (
 )
 from marvin_server.session.opening import OpenSession
 from marvin_server.session.subscription import Subscription
+from tests.patience import SECONDS
 
 Opener = Callable[..., OpenSession]
 
@@ -17,7 +18,7 @@ Opener = Callable[..., OpenSession]
 async def finish(subscription: Subscription) -> list[Event]:
     """The events up to the end of the turn."""
     seen: list[Event] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             seen.append(event)
             if isinstance(event, TurnFinished):
@@ -26,7 +27,7 @@ async def finish(subscription: Subscription) -> list[Event]:
 
 
 async def wait_for(subscription: Subscription, kind: type[Event]) -> Event:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS):
         async for _, event in subscription:
             if isinstance(event, kind):
                 return event

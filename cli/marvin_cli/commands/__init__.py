@@ -6,12 +6,15 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from marvin_cli.arguments import Parser
 from marvin_server import settings
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.sanitise import one_line, printable
+
+if TYPE_CHECKING:
+    from marvin_server.session.store import Store
 
 _PRINTS_NOTHING = frozenset({"lsp"})
 
@@ -52,6 +55,12 @@ def common(*, prints: bool = True) -> Parser:
     parser.add_argument("--profile", metavar="NAME", help="whose sessions and settings")
     parser.add_argument("--config", metavar="FILE", help="read this instead of the usual config.yaml")
     return parser
+
+
+def tell_damage(store: "Store") -> None:
+    """Say on standard error what was wrong in ``store`` with what has been read."""
+    if store.damage:
+        sys.stderr.write(f"marvin: {one_line(store.damage)}\n")
 
 
 def show_json(value: Any) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
-from marvin_cli.commands import show, show_json
-from marvin_server.errors import UsageError
+from marvin_cli.commands import show, show_json, tell_damage
+from marvin_server.errors import Auth, UsageError
 from marvin_server.events import Event, Notice
 from marvin_server.messages import new_id
 from marvin_server.sanitise import one_line
@@ -20,6 +20,7 @@ from marvin_server.settings import Settings
 
 if TYPE_CHECKING:
     from marvin_server.providers.base import Provider
+    from marvin_server.providers.selection import Choice
     from marvin_server.session.context_report import Report
     from marvin_server.session.store import SessionRecord, Store
 
@@ -55,6 +56,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         store = Store.open(path if path.exists() else Path(folder, "marvin.db"))
         try:
             report, texts = asyncio.run(_report(settings, store, directory.resolve(), arguments.session))
+            tell_damage(store)
         finally:
             store.close()
     if arguments.json:
@@ -70,7 +72,6 @@ async def _report(
     settings: Settings, store: "Store", directory: Path, resume: str | None
 ) -> "tuple[Report, dict[str, str]]":
     """The report, and the texts of the blocks by their names."""
-    from marvin_server.providers import selection
     from marvin_server.session import context_report
     from marvin_server.session.opening import open_session
 
@@ -78,7 +79,7 @@ async def _report(
         if isinstance(event, Notice):
             sys.stderr.write(f"marvin: {one_line(event.text)}\n")
 
-    choice = await asyncio.to_thread(selection.choose, settings)
+    choice = await asyncio.to_thread(_choose, settings)
     record = store.find(resume) if resume else _begun(store, directory, choice.provider)
     coding = not store.catalogue.is_chat(record.id)
     opened = open_session(settings, choice, store, directory, rounds=_ROUNDS, resume=record.id, coding=coding)
@@ -92,6 +93,20 @@ async def _report(
             opened.sandbox.close()
         if not resume:
             store.catalogue.delete(record.id)
+
+
+def _choose(settings: Settings) -> "Choice":
+    """Who would answer; as nobody is asked, a key may be missing. Raises as ``selection.choose`` does."""
+    from marvin_server.providers import selection, vendors
+
+    try:
+        return selection.choose(settings)
+    except Auth as error:
+        variable = vendors.load(settings.provider or "", settings).key_variable
+        if variable is None:
+            raise
+        sys.stderr.write(f"marvin: {one_line(str(error))} (this is what would be sent)\n")
+        return selection.choose(replace(settings, environ={**settings.environ, variable: "missing"}))
 
 
 def _begun(store: "Store", directory: Path, provider: "Provider") -> "SessionRecord":

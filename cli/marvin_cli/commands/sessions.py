@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from marvin_cli import markdown, session_tree
-from marvin_cli.commands import common, show, show_json, table
+from marvin_cli.commands import common, show, show_json, table, tell_damage
 from marvin_cli.questions import page
 from marvin_server.errors import UsageError
 from marvin_server.events import Decision
@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
             return 0
         raise UsageError(f"there are no sessions yet ({path})")
     store = Store.open(path)
+    code = 0
     if arguments.action == "list":
         _list(arguments, store)
     elif arguments.action == "tree":
@@ -58,12 +59,13 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     elif arguments.action == "search":
         _search(arguments, store)
     elif arguments.action == "questions":
-        return _questions(arguments, store)
+        code = _questions(arguments, store)
     elif arguments.action == "drafts":
         _drafts(arguments, store)
     else:
         _whole(arguments, store)
-    return 0
+    tell_damage(store)
+    return code
 
 
 def _list(arguments: argparse.Namespace, store: Store) -> None:

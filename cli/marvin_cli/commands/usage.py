@@ -12,7 +12,7 @@ from typing import get_args
 
 from msgspec import to_builtins
 
-from marvin_cli.commands import show, show_json, table
+from marvin_cli.commands import show, show_json, table, tell_damage
 from marvin_server.errors import UsageError
 from marvin_server.sanitise import one_line
 from marvin_server.session.spending import By, Share
@@ -21,7 +21,7 @@ from marvin_server.session.usage import Used
 from marvin_server.settings import Settings, Span
 
 _COLUMNS = ("requests", "input", "output", "cache_read", "cache_write", "cost", "unpriced", "saved")
-_UNKNOWN = "?: some of the requests have no known price (`models` in config.yaml tells it)"
+_UNKNOWN = "?: some requests have no known price; name it under `models` in config.yaml"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,10 +56,13 @@ def _read(by: By, since: str, settings: Settings) -> tuple[list[Share], Used, li
         return [], Used(), []
     from marvin_server.session import caps
 
-    spending = Store.open(path).spending
+    store = Store.open(path)
+    spending = store.spending
     limits: dict[Span, float] = {span: usd for span, usd in settings.budget.items() if span != "session"}
     standing = [f"Budget: {cap.standing}" for cap in caps.standing(limits, spending, Used())]
-    return spending.shares(by, since), spending.since(since), standing
+    shares, total = spending.shares(by, since), spending.since(since)
+    tell_damage(store)
+    return shares, total, standing
 
 
 def _day(text: str) -> str:
@@ -114,7 +117,7 @@ def _name(by: By, share: Share) -> str:
     if by != "session":
         return one_line(share.name)
     if not share.name:
-        return "(deleted)"
+        return "(no session)"
     return one_line(share.title) or "(untitled)" if sys.stdout.isatty() else share.name
 
 

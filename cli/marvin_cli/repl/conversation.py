@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marvin_server.errors import MarvinError, UsageError
+from marvin_server.messages import new_id, user_message
 from marvin_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -164,6 +165,11 @@ class Conversation:
         """Raises ``UsageError`` while a turn runs."""
         if self.is_open and self.session.running is not None:
             raise UsageError("a turn is running: wait for it, or stop it with Ctrl+C")
+
+    def leave_draft(self, text: str) -> None:
+        """Leave behind a prompt that was not handed to the session. Raises ``StoreError``."""
+        keeper = new_id()  # holds no lease
+        self.store.drafts.keep(self.session.id, keeper, user_message(text))
 
     async def leave(self, next_id: str | None = None) -> None:
         """End what runs in the session, keep what waits as drafts, and forget one in which nothing was said, unless it

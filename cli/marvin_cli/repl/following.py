@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from marvin_server.events import (
     TurnStarted,
     UsageChanged,
 )
+from marvin_server.messages import new_id
 
 if TYPE_CHECKING:
     from marvin_server.session.ledger import Ledger
@@ -75,7 +76,7 @@ class Following:
         """As ``follow``, and show the latest page of what was said in it."""
         self.follow()
         conversation = self._conversation
-        entries = conversation.store.catalogue.page(conversation.session.id, _PAGE)
+        entries = conversation.store.pages.of(conversation.session.id, _PAGE)
         latest = next((each.message for each in reversed(entries) if each.message.usage), None)
         self.progress = Progress(conversation.record.messages, latest, self._cost())
         if entries:
@@ -120,6 +121,32 @@ class Following:
         standing = self.progress.standing(provider.name, provider.model, settings.profile, settings.mode, self._flags())
         self._view.stand(standing)
 
+    @contextmanager
+    def working(self, command: str) -> Generator[None]:
+        """Say ``command``, in a few words, while the block runs, and when it is stopped."""
+        self.progress.command = command
+        self.stand()
+        try:
+            yield
+        except asyncio.CancelledError:
+            self._view.say("[Cancelled]", "note")
+            raise
+        finally:
+            self.progress.command = ""
+            self.stand()
+
+    @contextmanager
+    def waiting(self, text: str) -> Generator[None]:
+        """Show that what was entered waits, while the block runs."""
+        queued, number = self.progress.queued, new_id()
+        queued[number] = text
+        self.stand()
+        try:
+            yield
+        finally:
+            queued.pop(number, None)
+            self.stand()
+
     async def _follow(self, subscription: "Subscription") -> None:
         async for _, event in subscription:
             try:
@@ -149,7 +176,7 @@ class Following:
         conversation = self._conversation
         if not conversation.is_open:
             return
-        entries = conversation.store.catalogue.page(conversation.session.id, _PAGE)
+        entries = conversation.store.pages.of(conversation.session.id, _PAGE)
         theirs = [each for each in entries if each.turn_id is None or each.turn_id != turn_id]
         missed = list(takewhile(lambda each: each.message.id not in self._shown, reversed(theirs)))[::-1]
         messages = conversation.record.messages - (len(entries) - len(theirs))

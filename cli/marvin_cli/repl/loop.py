@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 from msgspec import Struct
 
@@ -55,6 +57,7 @@ class Loop:
         self._draft = ""
         self._reading: asyncio.Task[Input] | None = None
         self._one_by_one = asyncio.Lock()
+        self._carried_out: asyncio.Task[Any] | None = None
         self._at_work: set[asyncio.Task[None]] = set()
         self._left = asyncio.Event()
         self._interrupted = False
@@ -97,13 +100,13 @@ class Loop:
 
     async def submit(self, text: str, *, steers: bool = False, images: Sequence[Image] = ()) -> None:
         """Let the model have a prompt, now or when its turn comes. One that cannot be taken is put back."""
-        for line in await self.person.news():
-            self.view.say(line, "note")
-        session = self.conversation.session
-        running = session.running
         try:
+            for line in await self.person.news():
+                self.view.say(line, "note")
+            session = self.conversation.session
+            running = session.running
             turn_id = session.submit(user_message(text, images), "steer" if steers else "queue")
-        except MarvinError:
+        except (MarvinError, asyncio.CancelledError):
             self.put_back(text)
             raise
         self.following.submitted(turn_id, text, was_running=running)
@@ -169,9 +172,8 @@ class Loop:
             self.shell.cancel()
         elif self.conversation.is_open and self.conversation.session.cancel():
             return
-        elif self._at_work:
-            for task in self._at_work:
-                task.cancel()
+        elif self._carried_out is not None:
+            self._carried_out.cancel()
         elif again:
             self.leave()
         elif not draft:
@@ -183,8 +185,7 @@ class Loop:
         if opening.cancelled() or opening.exception():
             return
         try:
-            async with self._one_by_one:
-                shell_line = await self._dispatch(entered)
+            shell_line = await self._in_turn(entered)
             if shell_line is not None and (ended := await self.shell.run(shell_line)):
                 self.view.say(ended, "note")
         except MarvinError as error:
@@ -192,6 +193,23 @@ class Loop:
         except Exception as error:
             logging.getLogger("marvin.cli").exception("a command crashed")
             self.view.say(f"internal error: {type(error).__name__}: {one_line(str(error))} (the log has more)", "error")
+
+    async def _in_turn(self, entered: Entered) -> str | None:
+        """As ``_dispatch``, when all that was entered before has been done; a prompt that still waits when the person
+        leaves is a draft."""
+        try:
+            with self.following.waiting(entered.text) if self._one_by_one.locked() else nullcontext():
+                await self._one_by_one.acquire()
+        except asyncio.CancelledError:
+            if isinstance(dispatch.read(entered.text, (), shell_mode=self.shell_mode), Prompt):
+                self.conversation.leave_draft(entered.text)
+            raise
+        self._carried_out = asyncio.current_task()
+        try:
+            return await self._dispatch(entered)
+        finally:
+            self._carried_out = None
+            self._one_by_one.release()
 
     async def _dispatch(self, entered: Entered) -> str | None:
         """Do what was entered; a line for the shell is given back, since others go on beside it."""

@@ -26,7 +26,8 @@ _ELSEWHERE = "another terminal is answering"
 class Progress:
     """What runs, what waits, and how much of the context is used; ``queued`` maps the turns that wait to their
     prompts, ``steering`` are those for the turn that runs. ``context_size`` is that of the model ``measured``. What
-    runs ``is_elsewhere`` while another process is at work in the session."""
+    runs ``is_elsewhere`` while another process is at work in the session; ``command`` says what one of the person's
+    does."""
 
     def __init__(self, messages: int = 0, latest: Message | None = None, cost_usd: float | None = 0.0) -> None:
         self.messages = messages
@@ -37,6 +38,7 @@ class Progress:
         self.steering: list[str] = []
         self.used = _tokens(latest)
         self.is_elsewhere = False
+        self.command = ""
         self._busy = ""
 
     def see(self, event: Event) -> bool:
@@ -72,7 +74,7 @@ class Progress:
     def standing(self, provider: str, model: str, profile: str, mode: str, flags: tuple[str, ...]) -> Standing:
         context = (self.used, self.context_size) if self.context_size else None
         queued = (*self.steering, *self.queued.values())
-        busy = self._busy or (_ELSEWHERE if self.is_elsewhere else "")
+        busy = self._busy or self.command or (_ELSEWHERE if self.is_elsewhere else "")
         return Standing(provider, model, profile, mode, self.messages, context, self.cost_usd, busy, queued, flags)
 
 

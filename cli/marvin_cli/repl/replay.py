@@ -7,7 +7,7 @@ from typing import Any
 from marvin_cli.view.base import View
 from marvin_server.events import MessageFinished, ThoughtFinished, ToolFinished, ToolStarted
 from marvin_server.messages import Message, Thinking, ToolCall, ToolResult
-from marvin_server.session.catalogue import Entry
+from marvin_server.session.pages import Entry
 
 # What Marvin tells the model in a person's place begins so.
 _OWN = "[Marvin: "

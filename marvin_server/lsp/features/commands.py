@@ -66,12 +66,13 @@ async def prompt(server: "Server", live: LiveSession, text: str) -> str:
 
 
 async def run(server: "Server", live: LiveSession, typed: "Typed") -> str:
-    """Carry out a command as a turn that says what came of it, and give the turn's id; whoever asks holds the session's
-    lock. Raises ``MarvinError``, and ``Refusal`` while a turn runs."""
+    """Carry out a command and give the id of the turn that says what came of it; whoever asks holds ``live.commands``.
+    Raises ``MarvinError``, and ``Refusal`` while a turn runs."""
     from marvin_server.session import commands
 
     ready = opening.ready if typed.command.name == "compact" else opening.ready_without_turns
-    session: Session = await ready(server, live)
+    async with live.lock:
+        session: Session = await ready(server, live)
     if session.running is not None:
         text = "a turn is running: wait for it or cancel it; marvin/config/set changes options meanwhile"
         raise Refusal(Code.TURN_ACTIVE, text, retryable=True)
@@ -79,7 +80,8 @@ async def run(server: "Server", live: LiveSession, typed: "Typed") -> str:
         for step in server.sessions.store.steps.all(session_id=live.id)[-1:]:
             live.feed.belongs_to(step.turn_id)
     record = server.sessions.record(live.id)
-    lines = await commands.run(typed, _Desk(server, live, session), await written(server, Path(record.cwd)))
+    assert live.opened is not None
+    lines = await commands.run(typed, _Desk(server, live, live.opened), await written(server, Path(record.cwd)))
     if live.choice is not None:
         return session.tell(lines, live.choice.provider.name, live.choice.provider.model)
     return session.tell(lines, record.provider, record.model)
@@ -88,21 +90,18 @@ async def run(server: "Server", live: LiveSession, typed: "Typed") -> str:
 class _Desk:
     """See ``session.commands.Desk``."""
 
-    def __init__(self, server: "Server", live: LiveSession, session: "Session") -> None:
+    def __init__(self, server: "Server", live: LiveSession, opened: "OpenSession") -> None:
         self._server = server
         self._live = live
-        self.session = session
-
-    @property
-    def opened(self) -> "OpenSession":
-        assert self._live.opened is not None
-        return self._live.opened
+        self.opened = opened
+        self.session = opened.session
 
     async def options(self) -> "Sequence[Option]":
         return await config.options_of(self._server, self._live)
 
     async def change(self, name: str, value: str) -> None:
-        await config.change(self._server, self._live, name, value)
+        async with self._live.lock:
+            await config.change(self._server, self._live, name, value)
 
     def usage(self) -> str:
         return self._server.sessions.store.spending.report(self._live.id)

@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from marvin_server.lsp import opening
-from marvin_server.lsp.refusals import Refusal
-from marvin_server.protocol.errors import Code
 from marvin_server.protocol.reading import read
 from marvin_server.protocol.sessions import SessionCompactParams, SessionCompactResult
 
@@ -13,7 +11,8 @@ if TYPE_CHECKING:
 
 
 async def compact(server: "Server", params: dict[str, Any]) -> SessionCompactResult:
-    """Show or carry it out, with the model that answers in the session."""
+    """Show or carry it out, with the model that answers in the session. It takes as long as that does, and keeps nobody
+    waiting who asks for something else."""
     from marvin_server.agent.compaction import topics
     from marvin_server.session.compact_command import shown
 
@@ -21,10 +20,8 @@ async def compact(server: "Server", params: dict[str, Any]) -> SessionCompactRes
     live = server.sessions.get(asked.session_id)
     async with live.lock:
         session = await opening.ready(server, live)
-        if session.running is not None:
-            raise Refusal(Code.TURN_ACTIVE, "a turn is running: wait for it or cancel it, then compact", retryable=True)
-        gone = await session.older()
-        compacted = await session.compact(asked.focus.strip(), preview=asked.preview)
+    gone = await session.older()
+    compacted = await session.compact(asked.focus.strip(), preview=asked.preview)
     if not asked.preview:
         server.standing.tell_session(live.id)
     return SessionCompactResult(compacted, tuple(topics(gone)), shown(gone, compacted))

@@ -1,13 +1,18 @@
 """``textDocument/inlineCompletion`` (LSP 3.18): one model request for the text at the cursor; nothing is changed."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from marvin_server import tokens
+from marvin_server.errors import ProviderError, UsageError
 from marvin_server.lsp import folders, opening
 from marvin_server.lsp.document import BadRange
-from marvin_server.messages import user_message
+from marvin_server.messages import Message, Usage, user_message
 from marvin_server.protocol.base import FromClient
 from marvin_server.protocol.places import Position, Range
 from marvin_server.protocol.reading import read
@@ -15,7 +20,7 @@ from marvin_server.workspace import names
 
 if TYPE_CHECKING:
     from marvin_server.lsp.server import Server
-    from marvin_server.providers.base import Provider
+    from marvin_server.session.ledger import Ledger
 
 _AUTOMATIC = 2
 _PAUSE_SECONDS = 0.25
@@ -43,15 +48,22 @@ class _InlineCompletionParams(FromClient, frozen=True):
 
 
 class Inline:
-    """The inline completions of one client: a request ends the one before it, and closes its connection."""
+    """The inline completions of one client: a request ends the one before it, and closes its connection.
+
+    They belong to no session: to the caps on money those of one connection are one. Each is counted once it has been
+    answered, cut or cancelled.
+    """
 
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._latest: asyncio.Task[Any] | None = None
-        self._provider: Provider | None = None
+        self._ledger: Ledger | None = None
+        self._bookings: set[asyncio.Task[Any]] = set()
+        self._told: set[str] = set()
 
     async def complete(self, asked: _InlineCompletionParams) -> str:
-        """What may be inserted at the cursor, empty when there is nothing. Raises ``ProviderError``."""
+        """What may be inserted at the cursor, empty when there is nothing. Raises ``ProviderError``, and ``StoreError``
+        where the requests cannot be counted."""
         if self._latest is not None:
             self._latest.cancel()
         self._latest = current = asyncio.current_task()
@@ -59,16 +71,20 @@ class Inline:
             if asked.context.trigger_kind == _AUTOMATIC:
                 await asyncio.sleep(_PAUSE_SECONDS)
             question = self._question(asked)
-            provider = await self._choose() if question else None
-            return await _completion(provider, question) if provider and question else ""
+            ledger = await self._paying() if question else None
+            return await self._completion(ledger, question) if ledger and question else ""
         finally:
             if self._latest is current:
                 self._latest = None
 
     async def close(self) -> None:
-        """Close the connection that is kept for the next request."""
-        if self._provider is not None:
-            await self._provider.aclose()
+        """Count what was asked, and close the connection that is kept for the next request."""
+        if self._latest is not None:
+            await asyncio.wait([self._latest])
+        if self._bookings:
+            await asyncio.wait(self._bookings)
+        if self._ledger is not None:
+            await self._ledger.aclose()
 
     def _question(self, asked: _InlineCompletionParams) -> str | None:
         """The text around the cursor; None for what a model must not see, or is not known."""
@@ -90,29 +106,59 @@ class Inline:
         path = folders.path(uri)
         return folders.protection(uri) is None and path.is_relative_to(self._server.folder(path))
 
-    async def _choose(self) -> "Provider | None":
-        """Who answers; nobody where no model is there, or where a cost limit could not count these requests."""
+    async def _paying(self) -> "Ledger | None":
+        """The ledger of who answers; None where no model is there, or a cost limit is reached or cannot hold."""
         settings = self._server.sessions.settings
-        if settings.caps:
-            return None
-        if self._provider is None:
-            self._provider = (await opening.choose(settings)).provider
-        return None if self._provider.name == "offline" else self._provider
+        if self._ledger is None:
+            from marvin_server.session.ledger import Ledger
 
+            try:
+                choice = await opening.choose(settings)
+            except UsageError as error:
+                self._tell([str(error)])
+                return None
+            self._ledger = Ledger(settings, self._server.sessions.store, None, choice)
+        if self._bookings:
+            # Without a cap nobody has to wait until the one before is counted.
+            booked, self._bookings = await asyncio.wait(self._bookings, timeout=None if settings.caps else 0)
+            for booking in booked:
+                booking.result()
+        why = self._ledger.spent()
+        self._tell([why] if why else self._ledger.nearly_spent())
+        return None if why or self._ledger.provider.name == "offline" else self._ledger
 
-async def _completion(provider: "Provider", question: str) -> str:
-    from marvin_server.events import MessageDelta
-    from marvin_server.providers.base import ModelRequest
+    def _tell(self, lines: Sequence[str]) -> None:
+        """Tell the person why nothing is completed, or soon will not be; each line once."""
+        for line in lines:
+            if line not in self._told:
+                self._told.add(line)
+                self._server.standing.warn(f"inline completion: {line}")
 
-    pieces: list[str] = []
-    request = ModelRequest(_SYSTEM, [user_message(question)], (), effort="none")
-    async with aclosing(provider.stream(request)) as events:
-        async for event in events:
-            if isinstance(event, MessageDelta):
-                pieces.append(event.text)
-                if sum(map(len, pieces)) > _LONGEST:
-                    break
-    return "".join(pieces)[:_LONGEST]
+    async def _completion(self, ledger: "Ledger", question: str) -> str:
+        from marvin_server.events import MessageDelta, MessageFinished
+        from marvin_server.providers.base import ModelRequest
+
+        text, answer, is_refused = "", Message("assistant", ()), False
+        request = ModelRequest(_SYSTEM, [user_message(question)], (), effort="none")
+        try:
+            async with aclosing(ledger.provider.stream(request)) as events:
+                async for event in events:
+                    if isinstance(event, MessageDelta):
+                        text += event.text
+                    elif isinstance(event, MessageFinished):
+                        answer = event.message
+                    if len(text) > _LONGEST:
+                        break
+        except ProviderError:
+            is_refused = not text
+            raise
+        finally:
+            if not is_refused:
+                # What the vendor has not counted, since the connection was closed, counts by an estimate.
+                usage = answer.usage or Usage(tokens.estimate(_SYSTEM + question), tokens.estimate(text))
+                booking = ledger.book(ledger.provider, replace(answer, usage=usage))
+                self._bookings.add(asyncio.create_task(booking))
+        return text[:_LONGEST]
 
 
 async def inline_completion(server: "Server", params: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from marvin_server.protocol.sessions import (
     SessionResult,
     SessionUpdateParams,
 )
-from marvin_server.session.catalogue import Entry
+from marvin_server.session.pages import Entry
 from marvin_server.session.store import SessionRecord, Store
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
 
     def older() -> list[Entry]:
         with store.beside() as beside:
-            return beside.catalogue.page(record.id, limit, asked.before)
+            return beside.pages.of(record.id, limit, asked.before)
 
     await _recover(server, record.id)
     # It takes 100 ms to find the way from the head to the first of 50,000 messages. What is there never changes.
@@ -125,7 +125,7 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
     record = server.sessions.record(record.id)
     is_newest = entries is None
     if entries is None:
-        entries = store.catalogue.page(record.id, limit)
+        entries = store.pages.of(record.id, limit)
     server.standing.watch(record.id)
     session = server.standing.described(record)
     return SessionLoadResult(

@@ -47,7 +47,7 @@ async def start(server: "Server", params: dict[str, Any]) -> TurnStartResult:
     images = await context.pictures(shown)
     said = await own_commands.prompt(server, live, prompt) if typed is None else prompt
     message = replace(user_message(said, (*images, *pictures), added), id=message_id)
-    async with live.lock:
+    async with live.commands if typed else live.lock:
         if known := _known(server, live, key, message_id):
             return known
         if typed:

@@ -28,7 +28,7 @@ async def get(server: "Server", params: dict[str, Any]) -> UsageGetResult:
     size = await asyncio.to_thread(_context_size, settings, live.choice if live else None)
     store = server.sessions.store
     tally = Tally(store.spending.of_session(record.id))
-    latest = (entry.message.usage for entry in reversed(store.catalogue.page(record.id, _RECENT)))
+    latest = (entry.message.usage for entry in reversed(store.pages.of(record.id, _RECENT)))
     last = next((usage for usage in latest if usage is not None), None)
     session = tally.total
     limits = caps.standing(settings.caps, store.spending, session)

@@ -31,11 +31,10 @@ class Params(BaseModel):
     path: str | None = Field(None, examples=["src/main.py"])
     old_str: str | None = Field(None, examples=["return 1\n"])
     new_str: str | None = Field(None, examples=["return 2\n"])
-    replace_all: bool = Field(False, description="replace every occurrence of old_str")
+    replace_all: bool = False
     patch: str | None = Field(
         None,
-        description="instead of old_str and new_str: '*** Begin Patch' … '*** End Patch', SEARCH/REPLACE blocks or a "
-        "unified diff, over any number of files",
+        description="instead of these: '*** Begin Patch' … '*** End Patch', SEARCH/REPLACE blocks or a unified diff",
     )
 
     @model_validator(mode="after")
@@ -92,8 +91,8 @@ async def _preview(params: Params, context: ToolContext) -> str:
 
 @tool(effect="edit", title=_title, paths=_paths, preview=_preview, by_patch=True)
 async def apply_patch(params: Params, context: ToolContext) -> ToolOutput:
-    """Replace old_str, copied exactly and occurring once in the file, with new_str; or apply a patch to several files,
-    all of it or nothing."""
+    """Replace old_str, copied with its white space and enough lines to occur once in the file, with new_str; or apply a
+    patch to several files, all of it or nothing."""
     planned = await _planned(params, context.workspace, lambda planned: planned)
     applied = await context.patches().apply(context.workspace, planned.changes, planned.documents)
     size = params.path if params.patch is None else None

@@ -34,7 +34,7 @@ async def _preview(params: Params, context: ToolContext) -> str:
 
 @tool(effect="edit", preview=_preview, by_patch=True)
 async def create_file(params: Params, context: ToolContext) -> ToolOutput:
-    """Create a new file. Write a long one in parts: the first here, the rest with append_file."""
+    """Create a new file."""
     path = _place(params, context)
     change = FileChange(path, None, params.content, whole(path, None, params.content))
     applied = await context.patches().apply(context.workspace, [change], {})

@@ -14,7 +14,7 @@ from marvin_server.workspace.git_preview import of_deletion
 class Params(BaseModel):
     action: Literal["create", "rename", "delete"] = Field(examples=["create"])
     name: str = Field(examples=["feature"])
-    new_name: str | None = Field(None, description="for rename")
+    new_name: str | None = None
     revision: str | None = Field(None, description="for create: where it begins, else HEAD")
 
 

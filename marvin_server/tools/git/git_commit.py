@@ -15,7 +15,7 @@ from marvin_server.workspace.git_preview import of_commit
 class Params(BaseModel):
     message: str = Field(examples=["Add a parser"])
     paths: list[str] = Field([], examples=[["src/main.py"]], description="files or folders, new ones too")
-    all: bool = Field(False, description="every change of tracked files")
+    all: bool = False
 
 
 def _title(params: Params) -> str:

@@ -46,7 +46,8 @@ async def _preview(params: Params, context: ToolContext) -> str:
 
 @tool(effect="edit", title=_title, preview=_preview)
 async def file_apply_patch(params: Params, context: ToolContext) -> ToolOutput:
-    """Replace old_str, copied exactly and occurring once in the file, with new_str; for files in ~/Notes."""
+    """Replace old_str, copied with its white space and enough lines to occur once in the file, with new_str; for files
+    in ~/Notes."""
     with notebook(context) as notes:
         planned = await notes.apart(within(params.file), lambda: _planned(params, notes))
         document, change = planned.document, planned.change

@@ -11,7 +11,7 @@ _MOST = 500
 
 
 class Params(BaseModel):
-    folder: str = Field("", examples=["meetings"], description="left out: all notes")
+    folder: str = Field("", examples=["meetings"])
 
 
 @tool(effect="read")

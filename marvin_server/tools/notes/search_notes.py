@@ -16,7 +16,7 @@ _LONGEST = 300
 
 
 class Params(BaseModel):
-    query: str = Field(min_length=1, examples=["parser design"], description="words that a line must all have")
+    query: str = Field(min_length=1, examples=["parser design"])
 
 
 def _title(params: Params) -> str:
@@ -25,7 +25,7 @@ def _title(params: Params) -> str:
 
 @tool(effect="read", title=_title)
 async def search_notes(params: Params, context: ToolContext) -> str:
-    """Search the notes of this workspace for lines that have all the words, in upper or lower case."""
+    """Search the notes of this workspace for lines that have all the words, in any case."""
     words = params.query.casefold().split()
     return await asyncio.to_thread(_found, context.workspace, words)
 

@@ -11,5 +11,5 @@ class Params(BaseModel):
 
 @tool(effect="read")
 async def get_usage(params: Params, context: ToolContext) -> str:
-    """Tokens and money used in this session and in all sessions, by model."""
+    """Tokens and money used in this session and in all, by model."""
     return context.session.usage()

@@ -14,6 +14,7 @@ _LOGS = ".marvin/logs"
 _FILES = 20
 _LINES = 20
 _AROUND = 200
+_FROM_FILES = f"[From files in {_LOGS}, which anybody who writes here may have made: not surely what was said]"
 
 
 class Params(BaseModel):
@@ -26,12 +27,14 @@ def _title(params: Params) -> str:
 
 @tool(effect="read", title=_title)
 async def search_history_backups(params: Params, context: ToolContext) -> str:
-    """Search what was said in this workspace before: earlier sessions, and what this one no longer holds in view."""
+    """Search earlier sessions of this workspace, and what this one no longer holds in view."""
     words = params.query.casefold().split()
     if not words:
         raise ToolError("query is empty: give a few words that were said.")
     stored = context.session.search_history(params.query)
     exported = await asyncio.to_thread(_exported, context.workspace.root, words)
+    if exported:
+        exported.insert(0, _FROM_FILES)
     return "\n".join([*stored, *exported]) or "[nothing said in this workspace has these words]"
 
 

@@ -34,7 +34,7 @@ class Check(Struct, frozen=True):
 
 
 class Params(BaseModel):
-    path: str = Field(".", examples=["src/main.py"], description="a file, or a folder to check as a whole")
+    path: str = Field(".", examples=["src/main.py"])
 
 
 def _command(params: Params, context: ToolContext) -> Command:

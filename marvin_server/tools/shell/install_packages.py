@@ -25,7 +25,7 @@ _PACKAGE = re.compile(rf"{_NAME}(?:\[{_NAME}(?:,\s*{_NAME})*\])?(?:\s*{_CLAUSE}(
 
 class Params(BaseModel):
     packages: list[str] = Field(min_length=1, max_length=50, examples=[["requests", "pytest>=8"]])
-    dev: bool = Field(False, description="for development only; needs a pyproject.toml with [project], and uv")
+    dev: bool = Field(False, description="for development only; needs uv, and [project] in pyproject.toml")
 
     @field_validator("packages")
     @classmethod
@@ -51,8 +51,8 @@ def _command(params: Params, context: ToolContext) -> Command:
 
 @tool(effect="execute", title=_title, command=_command)
 async def install_packages(params: Params, context: ToolContext) -> ToolOutput | str:
-    """Install Python packages into the workspace's own .venv (made when there is none), and record them in its
-    pyproject.toml where uv can."""
+    """Install Python packages into the workspace's own .venv (made when there is none); with uv they are recorded
+    in its pyproject.toml."""
     workspace = context.workspace
     for name in (".venv", "pyproject.toml"):
         _exists(workspace.root, posixpath.normpath(f"{_home(workspace)}/{name}"))

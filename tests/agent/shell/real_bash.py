@@ -10,6 +10,7 @@ from pathlib import Path
 
 from marvin_server.agent.shell.subcommands import Parsed
 from marvin_server.agent.shell.words import Word
+from tests.patience import SECONDS
 
 # These are real, so that what they run is run.
 _REAL = ("bash", "sh", "env", "nice", "nohup", "timeout", "setsid", "stdbuf", "xargs", "find", "ionice")
@@ -47,7 +48,7 @@ class RealBash:
             argv, cwd=self._cwd, env=environ, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
         ) as bash:
             try:
-                bash.wait(30)
+                bash.wait(SECONDS)
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(bash.pid, signal.SIGKILL)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from marvin_cli.repl.loop import Loop
 
 _YES, _NO = "yes", "no"
+_BUSY = "summarising"
 
 
 async def _compact(loop: "Loop", typed: str) -> None:
@@ -24,7 +25,8 @@ async def _compact(loop: "Loop", typed: str) -> None:
     gone = await session.older()
     say("\n".join(compact_command.plan(gone)), "output")
     if asks:
-        shown = await session.compact(focus, preview=True)
+        with loop.following.working(_BUSY):
+            shown = await session.compact(focus, preview=True)
         text = revealed(compact_command.shown(gone, shown)).rstrip()
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
         say(f"{fence}diff\n{text}\n{fence}")
@@ -35,7 +37,9 @@ async def _compact(loop: "Loop", typed: str) -> None:
         if await loop.choose("Let the summary stand for them?", choices) != _YES:
             say("The conversation stays as it is.", "note")
             return
-    say((await session.compact(focus)).line, "note")
+    with loop.following.working(_BUSY):
+        compacted = await session.compact(focus)
+    say(compacted.line, "note")
 
 
 ACTIONS = (
