@@ -75,6 +75,21 @@ class Pages:
             for entry in entries[first:]
         ]
 
+    def of_first_turn(self, session_id: str, turn_id: str) -> list[Message]:
+        """The messages of a turn, oldest first; none where the session did not begin with it. Raises ``StoreError``."""
+        rows = self._db.rows(
+            """SELECT parent_id, body FROM entries WHERE session_id = ? AND turn_id = ? AND kind = 'message'
+            ORDER BY rowid""",
+            session_id,
+            turn_id,
+        )
+        if not rows or rows[0][0] is not None:
+            return []
+        try:
+            return [transcript.decode(body) for _, body in rows]
+        except ValueError as error:
+            raise StoreError(f"session {session_id} has an entry that this Marvin cannot read: {error}") from error
+
     def _leads_to_head(self, session_id: str, entry_id: str) -> bool:
         rows = self._db.rows(
             """WITH RECURSIVE path (id, parent_id) AS (

@@ -16,7 +16,6 @@ from marvin_server.sanitise import one_line
 from marvin_server.session import catalogue
 
 if TYPE_CHECKING:
-    from marvin_server.messages import Message
     from marvin_server.session.opening import OpenSession
     from marvin_server.session.store import Store
     from marvin_server.settings import Settings
@@ -40,7 +39,7 @@ async def follow(opened: "OpenSession", store: "Store", settings: "Settings") ->
     try:
         async for _, event in events:
             if isinstance(event, TurnFinished) and event.stop_reason == "completed":
-                await asyncio.wait_for(_name(opened, store), _SECONDS)
+                await asyncio.wait_for(_name(opened, store, event.turn_id), _SECONDS)
                 return
     except (MarvinError, TimeoutError) as error:
         _log.info("session %s keeps its prompt as the title: %s", opened.session.id, error or "no answer in time")
@@ -48,26 +47,28 @@ async def follow(opened: "OpenSession", store: "Store", settings: "Settings") ->
         opened.session.unsubscribe(events)
 
 
-async def _name(opened: "OpenSession", store: "Store") -> None:
-    said = await asyncio.to_thread(_said, store, opened.session.id)
-    prompts = [message.said for message in said if message.role == "user"]
-    if len(prompts) != 1 or len(prompts[0].strip()) <= _SHORT or opened.ledger.provider.name in {*OTHERS, REPLAY}:
+async def _name(opened: "OpenSession", store: "Store", turn_id: str) -> None:
+    prompt, answer = await asyncio.to_thread(_said, store, opened.session.id, turn_id)
+    if len(prompt.strip()) <= _SHORT or opened.ledger.provider.name in {*OTHERS, REPLAY}:
         return
-    given = catalogue.title(prompts[0])
+    given = catalogue.title(prompt)
     if store.find(opened.session.id).title != given:
         return
-    asked = f"The person:\n{prompts[0][:_ASKED]}\n\nThe answer:\n{said[-1].text[:_ANSWERED]}"
+    asked = f"The person:\n{prompt[:_ASKED]}\n\nThe answer:\n{answer[:_ANSWERED]}"
     request = ModelRequest(_SYSTEM, (user_message(asked),), ())
-    answer = await opened.ledger.ask(request, await asyncio.to_thread(opened.ledger.small))
+    named = await opened.ledger.ask(request, await asyncio.to_thread(opened.ledger.small))
     # Some servers leave in an answer what the model thought before it.
-    title = answer.text.rpartition("</think>")[2].strip().partition("\n")[0].strip(" \"'`*#.„“”«»")
+    title = named.text.rpartition("</think>")[2].strip().partition("\n")[0].strip(" \"'`*#.„“”«»")
     if title and not title.startswith("<") and title == one_line(title, _LONGEST):
         await asyncio.to_thread(_keep, store, opened.session.id, title, given)
 
 
-def _said(store: "Store", session_id: str) -> "list[Message]":
+def _said(store: "Store", session_id: str, turn_id: str) -> tuple[str, str]:
+    """The prompt and the answer of the turn, with which the session has begun; both empty where it began earlier."""
     with store.beside() as beside:
-        return beside.history(session_id)
+        messages = beside.pages.of_first_turn(session_id, turn_id)
+    prompt = next((message.said for message in messages if message.role == "user"), "")
+    return prompt, next((message.text for message in reversed(messages) if message.role == "assistant"), "")
 
 
 def _keep(store: "Store", session_id: str, title: str, instead_of: str) -> None:

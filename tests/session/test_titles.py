@@ -75,6 +75,22 @@ async def test_a_long_prompt_gets_a_title_of_the_models_after_the_first_answer(
     assert len(store.history(session[0].session.id)) == 2
 
 
+async def test_a_title_is_of_the_first_turn_although_the_next_one_has_begun(
+    begin: Callable[..., Session], server: ModelServer, store: Store
+) -> None:
+    session = begin(says("Because."), says("Baskets"), says("Baskets"))
+    opened, _ = session
+    events = opened.session.subscribe()
+    await asyncio.sleep(0)
+    opened.session.submit(LONG)
+    opened.session.submit("And on Mondays?", "queue")
+    await finish(events)
+    await ended(session)
+    assert store.find(opened.session.id).title == "Baskets"
+    last = [request.json["messages"][-1]["content"] for request in server.requests]
+    assert f"The person:\n{LONG}\n\nThe answer:\nBecause." in last
+
+
 async def test_the_small_model_makes_it_where_one_is_set(begin: Callable[..., Session], server: ModelServer) -> None:
     session = begin(says("Because."), says("Baskets"), small_model="tiny-model")
     await say(session[0], LONG)
