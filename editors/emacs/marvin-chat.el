@@ -146,7 +146,7 @@ meant for a window that comes up meanwhile."
            (kill-new text)))))))
 
 (defun marvin-chat-cancel ()
-  "Cancel the turn that runs; what has arrived stays.
+  "Cancel what is at work; what has arrived stays.
 With none, cancel what is queued."
   (interactive)
   (let* ((session (marvin-chat-session)) (queued (car (marvin-session-queued session))))

@@ -45,7 +45,7 @@
           ((marvin-session-permissions session)
            (marvin-header--link (substitute-command-keys "asks: \\<marvin-chat-mode-map>\\[marvin-answer]")
                                 'marvin-answer 'marvin-permission))
-          ((marvin-session-busy-p session) (marvin-header--link "at work" 'marvin-cancel 'success))
+          ((marvin-session-work session) (marvin-header--link (marvin-session-work session) 'marvin-cancel 'success))
           (t "ready"))))
 
 (defun marvin-header--facts (session)

@@ -59,8 +59,13 @@ came while the session was LOADING."
     (if (or (null title) (string-empty-p title)) "New conversation" title)))
 
 (defun marvin-session-busy-p (session)
-  "Whether a turn runs in SESSION, here or in another process."
+  "Whether something is at work in SESSION, here or in another process."
   (or (marvin-session-turn session) (eq (plist-get (marvin-session-info session) :busy) t)))
+
+(defun marvin-session-work (session)
+  "What is at work in SESSION, in a word or two; nil if nothing is."
+  (and (marvin-session-busy-p session)
+       (or (plist-get (marvin-session-info session) :activity) "at work")))
 
 (defun marvin-session--known (server info)
   "The session of SERVER that INFO, the server's object, is about.

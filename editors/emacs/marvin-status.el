@@ -39,7 +39,9 @@ Only those in which QUERY, unless it is nil, was said are offered."
                                          (substring (plist-get info :updatedAt) 0 16)
                                          (if (string-empty-p (plist-get info :title)) "New conversation"
                                            (plist-get info :title))
-                                         (if (eq (plist-get info :busy) t) "  (at work)" "")
+                                         (if (eq (plist-get info :busy) t)
+                                             (format "  (%s)" (or (plist-get info :activity) "at work"))
+                                           "")
                                          (propertize (concat " " (plist-get info :id)) 'invisible t))
                                  info))
                          infos))
@@ -167,7 +169,7 @@ With a prefix argument, QUERY is asked for: words that were said in it."
 (defun marvin-mode-line ()
   "What Marvin does, in a few words; empty where it is off."
   (let ((asked (length (marvin-permission-open))) (states nil)
-        (busy (seq-some #'marvin-session-busy-p (marvin-sessions))))
+        (work (delete-dups (delq nil (mapcar #'marvin-session-work (marvin-sessions))))))
     (maphash (lambda (_ server) (push (marvin-server-state server) states)) marvin-servers)
     (cond ((> asked 0)
            (propertize (format " Marvin asks (%d)" asked) 'face 'marvin-permission
@@ -188,7 +190,7 @@ With a prefix argument, QUERY is asked for: words that were said in it."
                                                                    "review"))
                                                           (marvin-sessions)))
            (propertize " Marvin proposes" 'face 'marvin-permission 'help-echo "M-x marvin-review"))
-          (busy " Marvin at work")
+          (work (concat " Marvin " (if (cdr work) "at work" (car work))))
           ((memq 'starting states) " Marvin starts")
           ((memq 'ready states) " Marvin")
           (t ""))))

@@ -57,10 +57,6 @@ class Documents:
             )
         return next(reversed(changed or found), None)
 
-    def is_open(self, document: Document) -> bool:
-        """Whether it was not closed meanwhile."""
-        return self._open.get(uris.key(document.uri)) is document
-
     def opened(self, uri: str, text: str, version: int) -> None:
         """The client has opened it; its file is not the truth from now on."""
         key = uris.key(uri)

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from marvin_server.settings import Settings
 if TYPE_CHECKING:
     from marvin_server.providers.selection import Choice
     from marvin_server.session.opening import OpenSession
+    from marvin_server.session.session import Activity
     from marvin_server.workspace.editor import Editor
 
 # A person is there and files are at hand: the limits of coding mode.
@@ -48,6 +50,11 @@ class LiveSession:
         """The id of the turn that runs."""
         return self.opened.session.running if self.opened else None
 
+    @property
+    def activity(self) -> "Activity | None":
+        """What is at work in it that is no turn."""
+        return self.opened.session.activity if self.opened else None
+
     async def open(
         self,
         store: Store,
@@ -56,6 +63,7 @@ class LiveSession:
         silent: tuple[str, ...],
         on_turn: OnTurn,
         *,
+        on_activity: Callable[[], None],
         editor: "Editor",
         can_review: bool,
     ) -> tuple[str, ...]:
@@ -81,6 +89,7 @@ class LiveSession:
             editor=editor,
             can_review=can_review,
         )
+        opened.session.on_activity(on_activity)
         self.feed = Feed(self.id, opened.session.subscribe(), outlet, silent, on_turn)
         running = [self.feed.run(), choice.provider.connect()]
         if not self.ephemeral:
@@ -180,6 +189,12 @@ class LiveSessions:
             closing = asyncio.create_task(live.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+
+    def shut(self) -> None:
+        """Begin no turn any more; ``close`` is to follow."""
+        for live in self.all:
+            if live.opened is not None:
+                live.opened.session.shut()
 
     async def close(self, seconds: float) -> None:
         """Close every session. What has not ended within ``seconds`` is killed, and has a moment to be stored."""

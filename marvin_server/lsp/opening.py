@@ -42,6 +42,7 @@ async def ready_without_turns(server: "Server", live: LiveSession) -> "Session":
             server,
             server.client.opt_out,
             lambda event: server.standing.tell_turn(live.id, event),
+            on_activity=lambda: server.standing.tell_work(live.id),
             editor=server.editor,
             can_review=server.client.version is not None,
         )

@@ -220,6 +220,8 @@ class Server:
             self._recorder.keep("client", message)
 
     async def _wind_down(self) -> None:
+        # The end of a request may be what a prompt waits for: it is a draft now, and no turn.
+        self.sessions.shut()
         self._rpc.cancel_all(but="shutdown")
         self.editor.close()
         self.standing.close()

@@ -31,8 +31,8 @@ class Standing:
 
     @property
     def is_busy(self) -> bool:
-        """Whether any turn runs."""
-        return any(live.running for live in self._sessions.all)
+        """Whether anything is at work here."""
+        return any(live.running or live.activity for live in self._sessions.all)
 
     def session(self, session_id: str) -> Session:
         """The dialect's ``session``. Raises ``NoSession``."""
@@ -42,6 +42,7 @@ class Standing:
         """``record`` as the dialect's ``session``."""
         live = self._sessions.find(record.id)
         settings = live.settings if live else self._sessions.settings
+        activity = live.activity if live else None
         return Session(
             record.id,
             one_line(record.title),
@@ -50,8 +51,9 @@ class Standing:
             live.choice.provider.model if live and live.choice else settings.model or record.model,
             record.created_at,
             record.updated_at,
-            bool(live and live.running) or self._sessions.store.leases.is_elsewhere(record.id),
+            bool(activity or (live and live.running)) or self._sessions.store.leases.is_elsewhere(record.id),
             record.parent_id,
+            activity,
         )
 
     def watch(self, session_id: str) -> None:
@@ -73,15 +75,21 @@ class Standing:
 
     def tell_turn(self, session_id: str, event: TurnStarted | TurnFinished) -> None:
         """Tell what the beginning or the end of a turn has made of its session and of the server."""
+        failure = event.error if isinstance(event, TurnFinished) else None
+        self.tell_work(session_id, failure.message if failure and failure.kind == Auth.__name__ else None)
+
+    def tell_work(self, session_id: str, warning: str | None = None) -> None:
+        """Tell that something has begun or ended in the session; ``warning`` is what the person has to do about it."""
         try:
             self.tell_session(session_id)
         except MarvinError as error:
             _log.warning("session %s: %s", session_id, error)
-        busy, failure = self.is_busy, event.error if isinstance(event, TurnFinished) else None
-        if failure is not None and failure.kind == Auth.__name__:
-            self._tell_status("warning", failure.message)
+        if warning is not None:
+            self._tell_status("warning", warning)
+        elif self.is_busy:
+            self._tell_status("busy", "Marvin is at work")
         else:
-            self._tell_status("busy" if busy else "ready", "Marvin is at work" if busy else "Marvin is ready")
+            self._tell_status("ready", "Marvin is ready")
 
     def warn(self, line: str, *, must_act: bool = False) -> None:
         """Tell the person something. Without a plugin each line is told once: as a message where nothing works well

@@ -1,6 +1,5 @@
 """One turn told by the editor's own means: progress while it runs, then its answer as a page, or why there is none."""
 
-import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -24,7 +23,6 @@ _ENDS = {
     "budget": "a cost limit is reached: the log says which, and `marvin usage` what was spent",
     "denied": "you asked to stop",
 }
-_log = logging.getLogger("marvin.lsp")
 
 
 class Telling:

@@ -1,14 +1,21 @@
 """``marvin/session/…``: begin, find, load, change and delete sessions."""
 
+from typing import Literal
+
 from marvin_server.events import Compacted, Patch, Permission
 from marvin_server.messages import Message
 from marvin_server.protocol.base import FromClient, FromServer
 from marvin_server.protocol.items import AnyItem
 from marvin_server.settings import Mode
 
+Activity = Literal["summarising"]
+
 
 class Session(FromServer, frozen=True):
-    """``cwd`` is an absolute path. Times are ISO 8601 in UTC; ``parent_id`` is the session that it was forked from."""
+    """``cwd`` is an absolute path. Times are ISO 8601 in UTC; ``parent_id`` is the session that it was forked from.
+
+    ``busy`` says that something is at work in it, here or in another process; ``activity`` what, where it is here
+    and no turn."""
 
     id: str
     title: str
@@ -19,6 +26,7 @@ class Session(FromServer, frozen=True):
     updated_at: str
     busy: bool
     parent_id: str | None = None
+    activity: Activity | None = None
 
 
 class SessionResult(FromServer, frozen=True):

@@ -11,7 +11,7 @@ StatusKind = Literal["ready", "busy", "warning"]
 
 
 class StatusResult(FromServer, frozen=True):
-    """Who would answer in a new session, and whether any turn runs. ``message`` says what to do about ``auth``."""
+    """Who would answer in a new session, and whether anything is at work. ``message``: what to do about ``auth``."""
 
     provider: str
     model: str

@@ -40,18 +40,6 @@ def load(name: str, settings: Settings, others: Sequence[str] = ()) -> Vendor:
     raise UsageError(f"unknown provider {name!r}{guess} (known: {', '.join(known)})")
 
 
-def warnings(settings: Settings) -> tuple[str, ...]:
-    """One line for each broken file among a person's own vendors."""
-    broken: list[str] = []
-    for file in _files(settings).values():
-        if file.parent != _CATALOG:
-            try:
-                read(file)
-            except UsageError as error:
-                broken.append(str(error))
-    return tuple(broken)
-
-
 def key_files(settings: Settings) -> tuple[Path, ...]:
     """The files that vendors read their keys from, there or not. Broken vendor files are passed over."""
     named: list[Path] = []

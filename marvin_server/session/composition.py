@@ -163,11 +163,11 @@ class Composition:
         if goes_on and self._settings.repo_map:
             prompt = (await asyncio.to_thread(self.context.conversation))[-1].text
             self.context.repo_map = await self._repo_map.block(prompt, self._settings.repo_map)
-        self.toolbox.switch_on(self._trust.settings.tools)
+        self.toolbox.switch_on(self._trust.counting.settings.tools)
         return goes_on
 
     def _agent(self, provider: Provider) -> Agent:
-        settings, project = self._settings, self._trust.settings
+        settings, project = self._settings, self._trust.counting.settings
         inputs = Inputs(
             lambda: self.context.prompt,
             self.toolbox.specs,

@@ -14,8 +14,9 @@ from marvin_server.messages import Message
 from marvin_server.session import instructions, skills
 from marvin_server.session.history import in_view
 from marvin_server.session.instructions import OwnFiles
+from marvin_server.session.project import ProjectFile
 from marvin_server.session.skills import Skill
-from marvin_server.session.trust import Trust
+from marvin_server.session.trust import Counting, Trust
 from marvin_server.settings import Settings
 from marvin_server.workspace.encodings import readable
 from marvin_server.workspace.names import printable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from marvin_server.session.toolbox import SessionToolbox
 
 _LONGEST_PIN = 100_000  # characters
+Blocks = tuple[tuple[Block, bool], ...]
 
 
 class Sources(Struct, frozen=True):
@@ -38,6 +40,18 @@ class Sources(Struct, frozen=True):
     readonly: Callable[[], bool]
     redact: Callable[[str], str]
     schema: Mapping[str, object] | None = None
+
+
+class Material(Struct, frozen=True):
+    """What was read for a prompt at one moment; ``dropped`` are names of blocks."""
+
+    own: OwnFiles = OwnFiles()
+    person: str = ""
+    project: tuple[ProjectFile, ...] = ()
+    skills: Mapping[str, Skill] = {}
+    earlier: tuple[str, ...] = ()
+    pinned: tuple[Written, ...] = ()
+    dropped: frozenset[str] = frozenset()
 
 
 class Context:
@@ -53,42 +67,38 @@ class Context:
         self._id = session_id
         self._sources, self._workspace, self._trust = sources, sources.workspace, sources.trust
         self._coding = coding
-        self._own = OwnFiles()
-        self._person = ""
         self._earlier: tuple[str, ...] | None = None
-        self._pinned: tuple[Written, ...] = ()
-        self._dropped: frozenset[str] = frozenset()
+        self._now = Material()
         self._told: set[str] = set()
-        self.skills: Mapping[str, Skill] = {}
         self.repo_map = ""
 
-    async def settle(self, emit: Callable[[Event], None], *, asking: bool = True) -> bool:
+    async def settle(self, emit: Callable[[Event], None]) -> bool:
         """Read all files as they are now, before a turn; False when the person wants it to stop. See ``Trust.settle``.
-        What cannot be taken is told before one turn only, and each time without ``asking``."""
-        if not await self._trust.settle(emit, asking=asking):
+        What cannot be taken is told before one turn only."""
+        if not await self._trust.settle(emit):
             return False
-        problems = list(await asyncio.to_thread(self._read_files))
-        choices = self._store.context_choices.of(self._id)
-        self._dropped = frozenset(choices["drop"])
-        self._pinned = tuple([await self._pin(path, problems) for path in choices["pin"]])
-        if self._earlier is None:
-            self._earlier = self._recalled()
-        for problem in problems:
-            if problem not in self._told:
-                emit(Notice("warning", problem))
-        if asking:
-            self._told.update(problems)
+        self._now = await self._read(self._trust.counting, emit, self._told)
+        self._earlier = self._now.earlier
         return True
+
+    async def look(self, emit: Callable[[Event], None]) -> Blocks:
+        """Every block of a turn that begins now, as ``blocks`` gives them, and nothing that a turn reads is changed.
+        Nobody is asked; what cannot be taken is told each time, unless a turn has told it."""
+        return self._blocks(await self._read(await self._trust.look(emit), emit, set(self._told)))
 
     @property
     def prompt(self) -> Prompt:
         """The system prompt of a request that is sent now."""
-        return prompt(blocks(self._knowledge(self._dropped)))
+        return prompt(blocks(self._knowledge(self._now, self._now.dropped)))
 
-    def blocks(self) -> tuple[tuple[Block, bool], ...]:
+    @property
+    def skills(self) -> Mapping[str, Skill]:
+        """The skills that the model may read, by their names."""
+        return self._now.skills
+
+    def blocks(self) -> Blocks:
         """Every block, each with whether it is sent; those that are not were dropped."""
-        sent = {(block.kind, block.name) for block in blocks(self._knowledge(self._dropped))}
-        return tuple((block, (block.kind, block.name) in sent) for block in blocks(self._knowledge(frozenset())))
+        return self._blocks(self._now)
 
     def conversation(self) -> list[Message]:
         """What follows the prompt: all that was said, as far as it is still sent. It may block."""
@@ -113,12 +123,10 @@ class Context:
     async def drop(self, name: str) -> None:
         """Unpin the file, or go without the block, of this name. Raises ``UsageError`` where neither is there."""
         choices = self._store.context_choices
-        if self._earlier is None:
-            await self.settle(lambda _: None, asking=False)
         if name in choices.of(self._id)["pin"]:
             choices.remove(self._id, "pin", name)
             return
-        known = [block for block, is_sent in self.blocks() if is_sent and block.can_drop]
+        known = [block for block, is_sent in await self.look(lambda _: None) if is_sent and block.can_drop]
         if name not in {block.name for block in known}:
             names = ", ".join(block.name for block in known) or "none"
             raise UsageError(f"there is nothing called {name!r} that can be dropped; there is: {names}")
@@ -132,33 +140,48 @@ class Context:
             raise UsageError(f"{name!r} was not dropped; these were: {', '.join(dropped) or 'none'}")
         choices.remove(self._id, "drop", name)
 
-    def _knowledge(self, without: frozenset[str]) -> Knowledge:
+    def _blocks(self, now: Material) -> Blocks:
+        sent = {(block.kind, block.name) for block in blocks(self._knowledge(now, now.dropped))}
+        return tuple((block, (block.kind, block.name) in sent) for block in blocks(self._knowledge(now, frozenset())))
+
+    def _knowledge(self, now: Material, without: frozenset[str]) -> Knowledge:
         return Knowledge(
             working_dir=printable(str(self._workspace.directory)),
             coding=self._coding,
             readonly=self._sources.readonly(),
             other_toolsets=self._sources.toolbox.others(),
             schema=self._sources.schema,
-            conventions=self._own.conventions,
-            own=self._own.instructions,
-            person=self._person,
-            project=[Written(file.path, file.text) for file in self._trust.instructions],
-            skills={skill.name: skill.description for skill in self.skills.values()},
-            earlier=self._earlier or (),
+            conventions=now.own.conventions,
+            own=now.own.instructions,
+            person=now.person,
+            project=[Written(file.path, file.text) for file in now.project],
+            skills={skill.name: skill.description for skill in now.skills.values()},
+            earlier=now.earlier,
             repo_map=self.repo_map,
-            pins=self._pinned,
+            pins=now.pinned,
             without=without,
         )
 
-    def _read_files(self) -> tuple[str, ...]:
-        """Take in what is on disk, and give lines on what cannot be taken."""
+    async def _read(self, counting: Counting, emit: Callable[[Event], None], told: set[str]) -> Material:
+        """What is there now. What cannot be taken is told, unless it is in ``told``, and is in it afterwards."""
+        own, person, found, lines = await asyncio.to_thread(self._read_files, counting)
+        choices, problems = self._store.context_choices.of(self._id), list(lines)
+        pinned = tuple([await self._pin(path, problems) for path in choices["pin"]])
+        earlier = self._recalled() if self._earlier is None else self._earlier
+        for problem in problems:
+            if problem not in told:
+                emit(Notice("warning", problem))
+        told.update(problems)
+        return Material(own, person, counting.instructions, found, earlier, pinned, frozenset(choices["drop"]))
+
+    def _read_files(self, counting: Counting) -> tuple[OwnFiles, str, Mapping[str, Skill], tuple[str, ...]]:
+        """The person's own files, what is known of them, the skills, and lines on what cannot be taken."""
         places, environ = self._settings.paths, self._settings.environ
-        self._own = instructions.read(places, environ, self._workspace.directory)
-        self._person = _about(self._settings)
+        own = instructions.read(places, environ, self._workspace.directory)
         of_person, problems = skills.of_person(places.skills)
-        of_project, more = skills.of_project(self._trust.skills)
-        self.skills = dict(sorted({**skills.bundled(), **of_project, **of_person}.items()))
-        return (*self._own.problems, *problems, *more)
+        of_project, more = skills.of_project(counting.skills)
+        found = dict(sorted({**skills.bundled(), **of_project, **of_person}.items()))
+        return own, _about(self._settings), found, (*own.problems, *problems, *more)
 
     async def _pin(self, path: str, problems: list[str]) -> Written:
         name = self._workspace.named(path)

@@ -13,6 +13,7 @@ from marvin_server.events import Event
 from marvin_server.messages import Usage
 
 if TYPE_CHECKING:
+    from marvin_server.session.context import Blocks
     from marvin_server.session.opening import OpenSession
 
 _WIDEST = 48
@@ -47,9 +48,8 @@ class Report(Struct, frozen=True):
 async def report(opened: "OpenSession", emit: Callable[[Event], None]) -> Report:
     """The report of a session as its next turn would begin. Nobody is asked anything: what a project's files would add
     and nobody has accepted is not in it, and ``emit`` gets a notice that says so. Raises ``StoreError``."""
-    if opened.session.running is None:
-        await opened.context.settle(emit, asking=False)
-    lines = [*_prompt(opened), *_tools(opened), *await asyncio.to_thread(_conversation, opened)]
+    blocks = await opened.context.look(emit) if opened.session.running is None else opened.context.blocks()
+    lines = [*_prompt(opened, blocks), *_tools(opened), *await asyncio.to_thread(_conversation, opened)]
     whole = sum(line.tokens for line in lines if line.is_sent)
     price, cached = await asyncio.to_thread(_prices, opened, whole)
     provider = opened.ledger.provider
@@ -73,9 +73,9 @@ def shown(of: Report) -> list[str]:
     return [*table, f"{of.tokens:,} tokens{share} for {of.model} ({of.provider}), {price}{cached}"]
 
 
-def _prompt(opened: "OpenSession") -> Iterator[Line]:
+def _prompt(opened: "OpenSession", blocks: "Blocks") -> Iterator[Line]:
     corrected = opened.compactor.budget.corrected
-    for block, is_sent in opened.context.blocks():
+    for block, is_sent in blocks:
         count = corrected(tokens.estimate(block.text))
         yield Line(block.name, block.kind, count, can_drop=block.can_drop, is_sent=is_sent)
 

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SUMMARISED = "the conversation is being summarised: queue the prompt, or try again when that is done"
+_END_SECONDS = 1.0
 WhenBusy = Literal["reject", "queue", "steer"]
+Activity = Literal["summarising"]
 
 
 class Session:
@@ -85,8 +87,10 @@ class Session:
         self._turn: tuple[str, asyncio.Task[None]] | None = None
         self._taking_back: asyncio.Future[TakenBack] | None = None
         self._compacting: asyncio.Task[Any] | None = None
+        self._activity: Activity | None = None
+        self._on_activity: list[Callable[[], None]] = []
         self._closed = False
-        self._at_end: list[Callable[[], Awaitable[None]]] = []
+        self._at_end: list[Callable[[], Coroutine[Any, Any, None]]] = []
 
     def submit(self, prompt: str | Message, when_busy: WhenBusy = "reject") -> str:
         """Start a turn and return its id; the prompt, or the whole message of it, is on disk by then (else
@@ -153,6 +157,15 @@ class Session:
         """The id of the turn that runs."""
         return self._turn[0] if self._turn else None
 
+    @property
+    def activity(self) -> Activity | None:
+        """What is at work here that is no turn and takes as long as one."""
+        return self._activity
+
+    def on_activity(self, call: Callable[[], None]) -> None:
+        """Call ``call`` when ``activity`` has changed."""
+        self._on_activity.append(call)
+
     def cancel(self, turn_id: str | None = None) -> bool:
         """End the running turn, keeping what arrived, or the one of this id, which may be queued, or the writing of a
         summary, which leaves all as it was; False when there is none."""
@@ -179,7 +192,7 @@ class Session:
         """Have a summary stand for the older part of the conversation, in which ``focus`` is kept in view. With
         ``preview`` nothing changes, and the same call without it carries out just what that has given, unless more was
         said meanwhile. Raises ``UsageError`` while a turn runs, and where nothing can go."""
-        return await self._aside(self._summaries.compact(focus, preview=preview))
+        return await self._aside(self._summaries.compact(focus, preview=preview), "summarising")
 
     async def older(self) -> Sequence[Message]:
         """The messages for which ``compact`` would have a summary stand; it raises as that does."""
@@ -233,16 +246,20 @@ class Session:
         """What the model has to know, and the prompts that were typed into the running turn, each handed over once."""
         return self._prompts.take_steering()
 
-    def at_end(self, end: Callable[[], Awaitable[None]]) -> None:
+    def at_end(self, end: "Callable[[], Coroutine[Any, Any, None]]") -> None:
         """Await ``end`` when the session is closed."""
         self._at_end.append(end)
+
+    def shut(self) -> None:
+        """Take nothing more and begin no turn any more; ``close`` is to follow."""
+        self._closed = True
 
     async def close(self) -> None:
         """Cancel what runs, deny what is asked, and let every subscription end. The store is left open.
 
-        Prompts that still wait are left behind as drafts (``Store.drafts``).
+        Prompts that still wait are left behind as drafts (``Store.drafts``). What was given to ``at_end`` has a second.
         """
-        self._closed = True
+        self.shut()
         self._permissions.deny_all("shutdown")
         if self._turn is not None:
             task = self._turn[1]
@@ -252,10 +269,19 @@ class Session:
             self._compacting.cancel()
         if aside := [each for each in (self._taking_back, self._compacting) if each is not None]:
             await asyncio.wait(aside)
-        for end in self._at_end:
-            await end()
         self._prompts.leave()
         self._events.close()
+        await self._end()
+
+    async def _end(self) -> None:
+        if not self._at_end:
+            return
+        done, late = await asyncio.wait([asyncio.create_task(end()) for end in self._at_end], timeout=_END_SECONDS)
+        for end in late:
+            end.cancel()
+        for error in (end.exception() for end in done if not end.cancelled()):
+            if error is not None:
+                logging.getLogger("marvin.session").error("at the end of session %s", self.id, exc_info=error)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -362,7 +388,7 @@ class Session:
             self._prompts.tell(user_message(settled.told))
         return settled.resolution
 
-    async def _aside(self, work: "Coroutine[Any, Any, T]") -> T:
+    async def _aside(self, work: "Coroutine[Any, Any, T]", activity: Activity | None = None) -> T:
         """Carry out ``work`` on what was said, while no turn runs and none begins."""
         try:
             self._check_idle()
@@ -372,11 +398,19 @@ class Session:
             raise
         self._compacting = task = asyncio.ensure_future(work)
         task.add_done_callback(self._compacted)
+        self._be_at(activity)
         return await task
 
     def _compacted(self, _: "asyncio.Task[Any]") -> None:
         self._compacting = None
         self._go_on()
+        self._be_at(None)
+
+    def _be_at(self, activity: Activity | None) -> None:
+        if activity != self._activity:
+            self._activity = activity
+            for call in self._on_activity:
+                call()
 
     async def _take_back(self, kind: "Direction", turn_id: str | None, preview: bool) -> "TakenBack":
         def work() -> "TakenBack":

@@ -14,7 +14,7 @@ from marvin_server.agent.permissions import Permissions
 from marvin_server.errors import StoreError
 from marvin_server.events import Event, Notice, Permission
 from marvin_server.messages import new_id
-from marvin_server.session import project
+from marvin_server.session import project, skills
 from marvin_server.session.project import Kind, Project, ProjectFile, ProjectSettings
 from marvin_server.workspace.workspace import Workspace
 
@@ -87,8 +87,16 @@ class Acceptances:
             yield from self._folder.glob("*.json")
 
 
+class Counting(Struct, frozen=True):
+    """What counts of a project's files."""
+
+    instructions: tuple[ProjectFile, ...] = ()
+    skills: tuple[ProjectFile, ...] = ()
+    settings: ProjectSettings = ProjectSettings()
+
+
 class Trust:
-    """What counts of a project's files in one session: ``instructions``, ``skills`` and ``settings``, after ``settle``.
+    """What counts of a project's files in one session: ``counting``, after ``settle``.
 
     ``trusting`` takes everything without a question (``--trust``). Where nobody ``can_be_asked``, plain instructions
     are taken and named, and the rest is left out. Nothing of it ever widens a permission.
@@ -110,43 +118,50 @@ class Trust:
         self._can_be_asked = can_be_asked
         self._found: Project | None = None
         self._answers: dict[tuple[str, Kind, str], bool] = {}
-        self.instructions: tuple[ProjectFile, ...] = ()
-        self.skills: tuple[ProjectFile, ...] = ()
-        self.settings = ProjectSettings()
+        self.counting = Counting()
 
-    async def settle(self, emit: Callable[[Event], None], *, asking: bool = True) -> bool:
+    async def settle(self, emit: Callable[[Event], None]) -> bool:
         """Look at the project's files before a turn, and ask about what nobody has accepted yet.
 
         A yes holds for this content, now and later; "for this session" is not written down; a no holds for the session.
-        False when the person wants the turn to stop. Without ``asking``, which is for a look between turns, what would
-        be asked about is left out and named.
+        False when the person wants the turn to stop.
         """
-        found = await asyncio.to_thread(project.read, self._workspace.root, self._workspace.working_dir)
+        found = await self._read()
         if found == self._found:
             return True
         self._found = None
+        counting = await self._counting(found, emit, asking=True)
+        self.counting = counting or Counting()
+        self._found = found if counting else None
+        return counting is not None
+
+    async def look(self, emit: Callable[[Event], None]) -> Counting:
+        """What would count in a turn that begins now; what would be asked about is left out and named."""
+        found = await self._read()
+        if found == self._found:
+            return self.counting
+        return await self._counting(found, emit, asking=False) or Counting()
+
+    async def _read(self) -> Project:
+        return await asyncio.to_thread(project.read, self._workspace.root, self._workspace.working_dir)
+
+    async def _counting(self, found: Project, emit: Callable[[Event], None], *, asking: bool) -> Counting | None:
+        """What counts of ``found``; None when the person wants the turn to stop."""
         for problem in found.problems:
             emit(Notice("warning", problem))
-        counting: dict[Kind, tuple[ProjectFile, ...]] = {}
+        files: dict[Kind, tuple[ProjectFile, ...]] = {}
         for kind in found.files:
             answer = await self._counts(found, kind, emit, asking=asking)
             if answer is None:
-                self.instructions, self.skills, self.settings = (), (), ProjectSettings()
-                return False
+                return None
             if answer:
-                counting[kind] = found.files[kind]
-        await self._take(counting, emit)
-        self._found = found if asking else None
-        return True
-
-    async def _take(self, counting: dict[Kind, tuple[ProjectFile, ...]], emit: Callable[[Event], None]) -> None:
+                files[kind] = found.files[kind]
         settings, problems = ProjectSettings(), ()
-        if "settings" in counting:
-            settings, problems = await asyncio.to_thread(project.settings_of, counting["settings"][0])
+        if "settings" in files:
+            settings, problems = await asyncio.to_thread(project.settings_of, files["settings"][0])
         for problem in problems:
             emit(Notice("warning", problem))
-        self.instructions, self.skills = counting.get("instructions", ()), counting.get("skills", ())
-        self.settings = settings
+        return Counting(files.get("instructions", ()), files.get("skills", ()), settings)
 
     async def _counts(self, found: Project, kind: Kind, emit: Callable[[Event], None], *, asking: bool) -> bool | None:
         """Whether the files of this kind count; None when the person wants the turn to stop."""
@@ -166,7 +181,7 @@ class Trust:
             emit(Notice("note", f"{they_are} not in it yet: with the next prompt you are asked about {them}"))
             return False
         if asked not in self._answers:
-            decision = await self._permissions.ask(question(found, kind), emit)
+            decision = await self._permissions.ask(await asyncio.to_thread(question, found, kind), emit)
             if decision == "deny_and_stop":
                 return None
             self._answers[asked] = decision in ("allow_once", "allow_session")
@@ -183,8 +198,14 @@ class Trust:
 def question(found: Project, kind: Kind) -> Permission:
     """The question whether files of this kind may count; its reason holds their whole texts."""
     names = ", ".join(file.path for file in found.files[kind])
-    title = f"Use this project's {_WHAT[kind]}: {names}? (SHA-256 {found.digest(kind)})"
+    title = f"Use this project's {_WHAT[kind]}{instead(found, kind)}: {names}? (SHA-256 {found.digest(kind)})"
     return Permission(new_id(), "trust", title, texts(found, kind), RULE)
+
+
+def instead(found: Project, kind: Kind) -> str:
+    """Which of the skills that Marvin brings would not count any more, in words that follow on; or nothing."""
+    replaced = skills.of_project(found.files[kind])[0].keys() & skills.bundled().keys() if kind == "skills" else ()
+    return f" in the place of Marvin's own {', '.join(sorted(replaced))}" if replaced else ""
 
 
 def texts(found: Project, kind: Kind) -> str:

@@ -85,7 +85,7 @@ async def _report(
     opened = open_session(settings, choice, store, directory, rounds=_ROUNDS, resume=record.id, coding=coding)
     try:
         report = await context_report.report(opened, say)
-        return report, {block.name: block.text for block, _ in opened.context.blocks()}
+        return report, {block.name: block.text for block, _ in await opened.context.look(lambda _: None)}
     finally:
         await opened.session.close()
         await opened.ledger.aclose()

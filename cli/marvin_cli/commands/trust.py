@@ -10,7 +10,7 @@ from marvin_cli.commands import show, show_json, table
 from marvin_server.errors import MarvinError, UsageError
 from marvin_server.session import project
 from marvin_server.session.project import Project
-from marvin_server.session.trust import Acceptances, texts
+from marvin_server.session.trust import Acceptances, instead, texts
 from marvin_server.settings import Settings
 from marvin_server.workspace.confine import Root
 
@@ -86,7 +86,7 @@ def _show(found: Project, acceptances: Acceptances, *, as_json: bool) -> None:
             values = [f"{name}: {value}" for name, value in asdict(said).items() if value]
             show("\n".join([f"What counts of it: {'; '.join(values) or 'nothing'}", *problems]))
         state = "accepted" if acceptances.has(found, kind) else "not accepted"
-        show(f"{kind}: {state}; hash {found.digest(kind)}")
+        show(f"{kind}{instead(found, kind)}: {state}; hash {found.digest(kind)}")
 
 
 def _accept(found: Project, digest: str, acceptances: Acceptances, *, as_json: bool) -> None:
@@ -107,7 +107,7 @@ def _ask(found: Project, acceptances: Acceptances) -> None:
             continue
         if not sys.stdin.isatty() or not sys.stdout.isatty():
             raise MarvinError("there is no terminal to ask on: `marvin trust --accept HASH` accepts what has that hash")
-        sys.stdout.write(f"Let these {kind} count, until they change? [y/N] ")
+        sys.stdout.write(f"Let these {kind} count{instead(found, kind)}, until they change? [y/N] ")
         sys.stdout.flush()
         if sys.stdin.readline().strip().lower() in {"y", "yes"}:
             acceptances.add(found, kind)

@@ -75,6 +75,7 @@ class Loop:
             if reading.done():
                 reading.result()
         finally:
+            self.leave()
             tasks = {opening, reading, leaving, *self._at_work}
             for task in filter(None, (*tasks, self._reading)):
                 task.cancel()
@@ -119,7 +120,11 @@ class Loop:
         return None
 
     def put_back(self, text: str) -> None:
-        """Let the input line begin with ``text``."""
+        """Let the input line begin with ``text``; a prompt that comes back when the person leaves is a draft."""
+        if self._left.is_set():
+            if isinstance(dispatch.read(text, (), shell_mode=self.shell_mode), Prompt):
+                self.conversation.leave_draft(text)
+            return
         self._draft = text
         if self._reading is not None:
             self._reading.cancel()
@@ -195,14 +200,12 @@ class Loop:
             self.view.say(f"internal error: {type(error).__name__}: {one_line(str(error))} (the log has more)", "error")
 
     async def _in_turn(self, entered: Entered) -> str | None:
-        """As ``_dispatch``, when all that was entered before has been done; a prompt that still waits when the person
-        leaves is a draft."""
+        """As ``_dispatch``, when all that was entered before has been done."""
         try:
             with self.following.waiting(entered.text) if self._one_by_one.locked() else nullcontext():
                 await self._one_by_one.acquire()
         except asyncio.CancelledError:
-            if isinstance(dispatch.read(entered.text, (), shell_mode=self.shell_mode), Prompt):
-                self.conversation.leave_draft(entered.text)
+            self.put_back(entered.text)
             raise
         self._carried_out = asyncio.current_task()
         try:
@@ -215,7 +218,11 @@ class Loop:
         """Do what was entered; a line for the shell is given back, since others go on beside it."""
         from marvin_cli.repl import commands
 
-        known = await commands.known(self)
+        try:
+            known = await commands.known(self)
+        except asyncio.CancelledError:
+            self.put_back(entered.text)
+            raise
         match dispatch.read(entered.text, known, shell_mode=self.shell_mode):
             case Prompt(text):
                 await self.submit(text, steers=entered.steers)

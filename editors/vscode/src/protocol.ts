@@ -672,7 +672,7 @@ export interface ServerMarvin {
   version: string;
 }
 /**
- * `cwd` is an absolute path. Times are ISO 8601 in UTC; `parentId` is the session that it was forked from.
+ * `cwd` is an absolute path. Times are ISO 8601 in UTC; `parentId` is the session that it was forked from. `busy` says that something is at work in it, here or in another process; `activity` what, where it is here and no turn.
  */
 export interface Session {
   id: string;
@@ -684,6 +684,7 @@ export interface Session {
   updatedAt: string;
   busy: boolean;
   parentId?: string;
+  activity?: "summarising";
 }
 /**
  * The session is not what it was.
@@ -818,7 +819,7 @@ export interface StatusChangedParams {
   message: string;
 }
 /**
- * Who would answer in a new session, and whether any turn runs. `message` says what to do about `auth`.
+ * Who would answer in a new session, and whether anything is at work. `message`: what to do about `auth`.
  */
 export interface StatusResult {
   provider: string;

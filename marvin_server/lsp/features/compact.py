@@ -22,6 +22,4 @@ async def compact(server: "Server", params: dict[str, Any]) -> SessionCompactRes
         session = await opening.ready(server, live)
     gone = await session.older()
     compacted = await session.compact(asked.focus.strip(), preview=asked.preview)
-    if not asked.preview:
-        server.standing.tell_session(live.id)
     return SessionCompactResult(compacted, tuple(topics(gone)), shown(gone, compacted))

@@ -130,7 +130,7 @@ async def load(server: "Server", params: dict[str, Any]) -> SessionLoadResult:
     session = server.standing.described(record)
     return SessionLoadResult(
         session,
-        items(entries, feed.finished if feed else {}, is_at_work=is_newest and session.busy),
+        items(entries, feed.finished if feed else {}, is_at_work=is_newest and session.busy and not session.activity),
         feed.seq if feed else 0,
         _questions(server, live, record.id),
         live.opened.session.patches.pending if live and live.opened else _kept(store, record.id),

@@ -102,7 +102,7 @@ end
 ---@return string
 function M.input_keys()
   local conversation = current()
-  local running = conversation and conversation.turn
+  local running = conversation and conversation:work()
   return hint(config.options.keys.input, {
     { 'send', running and 'queue' or 'send' },
     running and { 'cancel', 'cancel' } or { 'earlier', 'earlier' },

@@ -199,7 +199,7 @@ end
 
 --- End what runs in the conversation of the panel.
 function M.cancel()
-  if current and current.turn then
+  if current and current:work() then
     current:cancel()
   else
     say.note('nothing is running')

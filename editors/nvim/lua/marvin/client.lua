@@ -3,13 +3,12 @@
 local config = require('marvin.config')
 local documents = require('marvin.documents')
 local say = require('marvin.say')
+local unanswered = require('marvin.unanswered')
 
 local M = {}
 
 local PROTOCOL = 1
 local RESTARTS, WITHIN_MS = 3, 60000
-
----@alias marvin.Callback fun(err: {code: integer, message: string}|nil, result: any)
 
 ---@type vim.lsp.Client|nil
 local client
@@ -17,9 +16,6 @@ local client
 local state = 'stopped'
 ---@type (fun())[] what is to be done once the server is ready
 local waiting = {}
----@type table<integer, marvin.Callback> requests without an answer
-local open = {}
-local last = 0
 local wanted = false
 local deaths = {} ---@type integer[]
 local listeners = {} ---@type (fun(what: 'ready'|'lost'|'failed'))[]
@@ -79,19 +75,13 @@ local function tell(what)
 end
 
 local function fail_open(message)
-  local left, queue = open, waiting
-  open, waiting = {}, {}
-  -- The latest first: what goes back into the input is then in the order in which it was said.
+  local queue = waiting
+  waiting = {}
+  -- The latest first, as in `unanswered`.
   for index = #queue, 1, -1 do
     queue[index].fail(message)
   end
-  local numbers = vim.tbl_keys(left)
-  table.sort(numbers, function(one, other)
-    return one > other
-  end)
-  for _, number in ipairs(numbers) do
-    left[number]({ code = -32800, message = message })
-  end
+  unanswered.fail(message)
 end
 
 --- Say why there is no server, and start none before the person asks for it.
@@ -218,6 +208,14 @@ function M.start()
       attach(event.buf)
     end,
   })
+  vim.api.nvim_create_autocmd('LspRequest', {
+    group = group,
+    callback = function(event)
+      if client then
+        unanswered.hear(client, event.data)
+      end
+    end,
+  })
 end
 
 --- End the server for good, or until it is needed again.
@@ -244,23 +242,6 @@ function M.restart()
   M.start()
 end
 
-local function send(method, params, callback)
-  last = last + 1
-  local number = last
-  open[number] = callback
-  local function answered(err, result)
-    local waits = open[number]
-    open[number] = nil
-    if waits then
-      waits(err, result)
-    end
-  end
-  local sent = is_new and client:request(method, params, answered) or client.request(method, params, answered)
-  if not sent then
-    answered({ code = -32803, message = 'the server has ended' })
-  end
-end
-
 --- Ask the server; it is started when it does not run. The callback is called exactly once, in the main loop.
 ---@param method string without `marvin/`
 ---@param params table
@@ -270,7 +251,7 @@ function M.request(method, params, callback)
     params = vim.empty_dict()
   end
   local function go()
-    send('marvin/' .. method, params, callback)
+    unanswered.send(client, 'marvin/' .. method, params, callback)
   end
   if state == 'ready' then
     go()

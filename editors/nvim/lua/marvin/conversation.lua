@@ -15,6 +15,7 @@ local M = {}
 ---@field model string
 ---@field updatedAt string
 ---@field busy boolean
+---@field activity 'summarising'|nil what the server is at in it that is no turn
 ---@field parentId string|nil the session that it was forked from
 
 ---@class marvin.Event one of the server's (docs/events.md), or `loaded {snapshot}`, `lost`, `session`, `queued`,
@@ -153,7 +154,13 @@ function Conversation:send(text, context, when_busy, done)
   end)
 end
 
---- End the running turn, or one that waits. What has arrived is kept.
+--- What can be ended here, in a word.
+---@return string|nil
+function Conversation:work()
+  return self.turn and 'working' or self.session and self.session.activity
+end
+
+--- End what is at work, or a turn that waits. What has arrived is kept.
 ---@param turn string|nil
 function Conversation:cancel(turn)
   if self.session then
@@ -169,7 +176,7 @@ function Conversation:take_over(found, held)
   local first = found.newest
   self.session, self.seq, self.turn = first.session, first.seq, first.turnId
   self.permissions, self.patches = first.openPermissions, found.patches
-  self.is_ours, self.steered = first.turnId ~= nil, {}
+  self.is_ours, self.steered = self:work() ~= nil, {}
   self:take_waiting(first)
   self.finished = vim.tbl_filter(function(turn)
     return turn ~= self.turn and not vim.list_contains(self.undone, turn)
@@ -269,6 +276,9 @@ end
 ---@param why string
 function Conversation:lose(why)
   self.turn, self.held, self.permissions, self.queued, self.steered = nil, nil, {}, {}, {}
+  if self.session then
+    self.session.busy, self.session.activity = false, nil
+  end
   tell(self, { type = 'lost', message = why })
 end
 
@@ -277,6 +287,7 @@ end
 function Conversation:change(session)
   local was = self.session
   self.session = session
+  self.is_ours = self.is_ours or session.activity ~= nil
   tell(self, { type = 'session' })
   if not self.is_ours and was and was.updatedAt ~= session.updatedAt then
     self:load()

@@ -44,12 +44,12 @@ end
 ---@return string|nil
 local function at_work()
   local state = client.state()
-  local busy = 0
+  local work = {}
   for _, each in ipairs(conversations.all()) do
-    busy = busy + (each.turn and 1 or 0)
+    work[#work + 1] = each:work()
   end
-  if busy > 0 then
-    return busy == 1 and 'working' or ('working on %d'):format(busy)
+  if #work > 0 then
+    return #work == 1 and work[1] or ('working on %d'):format(#work)
   end
   local words = { ready = 'ready', starting = 'starting', failed = 'server failed' }
   return words[state]
