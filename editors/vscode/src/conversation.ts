@@ -44,6 +44,11 @@ export class Conversation {
     return this.session.title === "" && !this.isBusy && this.finished.length + this.undone.length === 0;
   }
 
+  /** What is at work here and can be stopped, in a word. */
+  get work(): string | undefined {
+    return this.turnId === undefined ? this.session.activity : "working";
+  }
+
   get isBusy(): boolean {
     return this.turnId !== undefined || this.session.busy;
   }
@@ -53,7 +58,7 @@ export class Conversation {
     this.session = snapshot.session;
     this.seq = snapshot.seq;
     this.turnId = snapshot.turnId;
-    this.isOurs = snapshot.turnId !== undefined;
+    this.isOurs = this.work !== undefined;
     const turns = new Set(snapshot.items.flatMap((item) => item.turnId ?? []));
     this.finished = [...turns].filter((each) => each !== snapshot.turnId && !this.undone.includes(each));
     this.permissions = snapshot.openPermissions;
@@ -69,6 +74,8 @@ export class Conversation {
 
   /** The server has ended: nothing runs any more, and its questions are denied. */
   lose(): void {
+    const { activity: _, ...session } = this.session;
+    this.session = { ...session, busy: false };
     this.turnId = undefined;
     this.permissions = [];
   }

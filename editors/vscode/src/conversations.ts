@@ -24,6 +24,10 @@ interface Loading {
 
 const NO_SESSION = 1001;
 
+function isStart(event: Event): boolean {
+  return event.type === "turn.started";
+}
+
 /** Whether the server has refused since there is no such session. */
 export function isNoSession(error: unknown): boolean {
   return (error as { code?: number }).code === NO_SESSION;
@@ -138,7 +142,8 @@ export class Conversations implements vscode.Disposable {
         if (conversation) {
           const isNews = !conversation.isOurs && conversation.session.updatedAt !== session.updatedAt;
           conversation.session = session;
-          conversation.isOurs &&= session.busy || conversation.turnId !== undefined;
+          conversation.isOurs &&= conversation.isBusy;
+          conversation.isOurs ||= session.activity !== undefined;
           this.changed.fire(conversation);
           if (isNews) {
             this.reload(session.id);
@@ -159,7 +164,9 @@ export class Conversations implements vscode.Disposable {
     }
     const conversation = this.known.get(params.sessionId);
     const before = conversation?.seq;
-    if (!conversation || !conversation.take(params)) {
+    // What another window's turn has said is in the store alone.
+    const hasMore = conversation?.session.busy && !conversation.isOurs && params.events.some(isStart);
+    if (!conversation || hasMore || !conversation.take(params)) {
       this.reload(params.sessionId);
     } else if (conversation.seq !== before) {
       this.heard.fire({ conversation, params });

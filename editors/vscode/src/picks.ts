@@ -16,7 +16,7 @@ export async function pickSession(chat: Chat, show: () => Promise<void>): Promis
     pick.items = list.map((session) => ({
       label: titleOf(session),
       description: new Date(session.updatedAt).toLocaleString(),
-      detail: session.busy ? "a turn runs" : "",
+      detail: session.busy ? (session.activity ?? "at work") : "",
       alwaysShow: true,
       session,
     }));

@@ -50,13 +50,13 @@ export class Status implements vscode.Disposable {
   private refresh(): void {
     const questions = this.permissions.open.length;
     const hunks = this.review.waiting.length;
-    const busy = this.conversations.all.filter(({ turnId }) => turnId !== undefined).length;
+    const work = this.conversations.all.flatMap((each) => each.work ?? []);
     const { state, message } = this.server.state;
     const parts = [
       questions > 0 && (questions === 1 ? "question waits" : `${questions} questions wait`),
       state === "failed" && "does not run",
       state === "starting" && "starting",
-      questions === 0 && busy > 0 && (busy === 1 ? "working" : `working on ${busy}`),
+      questions === 0 && (work.length > 1 ? `working on ${work.length}` : work[0]),
       hunks > 0 && (hunks === 1 ? "1 change to review" : `${hunks} changes to review`),
     ].filter(Boolean);
     const icon = questions > 0 ? "bell-dot" : state === "failed" || this.warning ? "warning" : "comment-discussion";
@@ -69,7 +69,7 @@ export class Status implements vscode.Disposable {
     this.item.tooltip = [message, this.warning, ...(current ? about(current) : [])].filter(Boolean).join("\n");
     void vscode.commands.executeCommand("setContext", "marvin.questions", questions);
     void vscode.commands.executeCommand("setContext", "marvin.hunks", this.review.hunks.length);
-    void vscode.commands.executeCommand("setContext", "marvin.busy", this.chat.current?.turnId !== undefined);
+    void vscode.commands.executeCommand("setContext", "marvin.busy", this.chat.current?.work !== undefined);
   }
 }
 

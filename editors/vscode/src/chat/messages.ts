@@ -57,6 +57,9 @@ export class Messages implements vscode.Disposable {
     switch (message.type) {
       case "ready":
         return this.chat.ready();
+      case "focused":
+        // `focusedView` does not hold in a webview, whose frame is not in the view's own element.
+        return vscode.commands.executeCommand("setContext", "marvin.chatFocused", message.isFocused);
       case "draft":
         return this.drafts.put(message.sessionId, message, message.pictures);
       case "removeChip":

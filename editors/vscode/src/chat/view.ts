@@ -36,11 +36,18 @@ export class ChatView implements vscode.WebviewViewProvider {
     view.webview.options = { enableScripts: true, localResourceRoots: [dist] };
     view.webview.onDidReceiveMessage((message: FromView) => this.said.fire(message));
     view.webview.html = page(view.webview, dist);
-    view.onDidChangeVisibility(() => this.seen.fire(view.visible));
+    view.onDidChangeVisibility(() => this.see(view.visible));
     view.onDidDispose(() => {
       this.view = undefined;
-      this.seen.fire(false);
+      this.see(false);
     });
-    this.seen.fire(view.visible);
+    this.see(view.visible);
+  }
+
+  private see(isVisible: boolean): void {
+    if (!isVisible) {
+      this.said.fire({ type: "focused", isFocused: false });
+    }
+    this.seen.fire(isVisible);
   }
 }

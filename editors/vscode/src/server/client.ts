@@ -49,6 +49,12 @@ export function isLost(error: unknown): boolean {
   return LOST.includes((error as { code?: unknown }).code);
 }
 
+/** What to do about a program that is not there, is not executable, or whose folder is gone. */
+function reasonOf(error: NodeJS.ErrnoException): string {
+  const reason = { ENOENT: "it is not there", EACCES: "it is not executable" }[error.code ?? ""];
+  return reason ? `${reason}. Correct marvin.command in the settings, or leave it empty.` : error.message;
+}
+
 class Wire extends LanguageClient {
   constructor(
     launch: () => Promise<ChildProcess>,
@@ -171,7 +177,7 @@ export class Client {
     const { cwd, environ, signal } = this.command;
     return new Promise((resolve, reject) => {
       const child = spawn(program, args, { cwd, env: environ, stdio: "pipe", signal, killSignal: "SIGKILL" });
-      child.once("error", (error) => reject(new Error(`${program} cannot be started: ${error.message}`)));
+      child.once("error", (error) => reject(new Error(`${program} cannot be started: ${reasonOf(error)}`)));
       child.once("spawn", () => resolve(child));
       child.once("exit", (code, signal) => {
         const how = signal ? `signal ${signal}` : `exit code ${code}`;

@@ -78,6 +78,8 @@ export type ToView =
 /** From the view to the host, without an answer. */
 export type FromView =
   | { type: "ready" }
+  /** Whether the keys go to the page; the host says it by itself when the page is hidden. */
+  | { type: "focused"; isFocused: boolean }
   /** `pictures` when they are others than before. */
   | { type: "draft"; sessionId: string; text: string; at: number; pictures?: readonly Picture[] }
   | { type: "removeChip"; id: string }

@@ -24,6 +24,9 @@ export function announcement(before: State, now: State): string {
   if (is.turnId !== undefined && was.turnId === undefined) {
     news.push("Marvin works.");
   }
+  if (is.session.activity === "summarising" && was.session.activity === undefined) {
+    news.push("Marvin summarises what was said.");
+  }
   return news.filter(Boolean).join(" ");
 }
 

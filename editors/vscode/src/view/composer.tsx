@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Completion } from "../protocol";
 import type { Chip, Draft, Request } from "../shared/messages";
 import { completed, useCompletion, type Offer } from "./completion";
+import { fit } from "./fit";
 import { useHistory } from "./history";
 import { post } from "./host";
 import { Icon } from "./icons";
@@ -11,7 +12,7 @@ import { Menu } from "./menu";
 import { Options } from "./options";
 import { picturesIn, read } from "./pictures";
 import type { State } from "./state";
-import { attempt, isSendable, send, update } from "./store";
+import { attempt, focusInput, isSendable, send, update } from "./store";
 import { count } from "./words";
 
 type ContextKind = Extract<Request, { method: "addContext" }>["params"]["kind"];
@@ -35,26 +36,21 @@ export function Composer({ state }: { state: State }): JSX.Element {
   const prompts = [...(transcript?.items.filter((item) => item.kind === "prompt") ?? []), ...state.sent];
   const history = useHistory(prompts.flatMap(({ text }) => text || []));
   const isRunning = transcript?.turnId !== undefined;
+  const isSummarising = transcript?.session.activity === "summarising";
   const isBusy = isRunning || (transcript?.session.busy ?? false);
   const canSend = connection.state === "ready" && transcript !== undefined && isSendable(draft);
 
-  const fit = () => {
-    const box = input.current;
-    if (box) {
-      box.style.height = "auto";
-      box.style.height = `${box.scrollHeight}px`;
-    }
-  };
   useLayoutEffect(() => {
-    fit();
+    fit(input.current);
     if (cursor.current !== undefined) {
       input.current?.setSelectionRange(cursor.current, cursor.current);
       cursor.current = undefined;
     }
   }, [draft.text, isBusy]);
   useEffect(() => {
-    addEventListener("resize", fit);
-    return () => removeEventListener("resize", fit);
+    const again = () => fit(input.current);
+    addEventListener("resize", again);
+    return () => removeEventListener("resize", again);
   }, []);
   useEffect(() => {
     if (state.focus > 0) {
@@ -159,7 +155,10 @@ export function Composer({ state }: { state: State }): JSX.Element {
             label="Add context"
             icon="add"
             side="left"
-            actions={CONTEXT.map(({ kind, label }) => ({ label, run: () => void attempt("addContext", { kind }) }))}
+            actions={CONTEXT.map(({ kind, label }) => ({
+              label,
+              run: () => void attempt("addContext", { kind }).then(focusInput),
+            }))}
           />
           <Options options={state.options} sessionId={sessionId} />
         </span>
@@ -175,12 +174,12 @@ export function Composer({ state }: { state: State }): JSX.Element {
               <option value="steer">steer</option>
             </select>
           )}
-          {isRunning && (
+          {(isRunning || isSummarising) && (
             <button
               type="button"
               class="round stop"
               aria-label="Stop"
-              title="Stop this turn; what has arrived is kept"
+              title={isRunning ? "Stop this turn; what has arrived is kept" : "Stop the summary; nothing is changed"}
               onClick={() => void attempt("cancel", { sessionId })}
             >
               <Icon name="stop" />

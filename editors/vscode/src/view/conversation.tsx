@@ -81,7 +81,13 @@ export function Conversation({ state, transcript }: { state: State; transcript: 
           {transcript.turnId !== undefined ? (
             <Working key={transcript.turnId} transcript={transcript} />
           ) : (
-            transcript.session.busy && <p class="working">Marvin works in this session from another window.</p>
+            transcript.session.busy && (
+              <p class="working">
+                {transcript.session.activity === "summarising"
+                  ? "Marvin summarises what was said."
+                  : "Marvin works in this session from another window."}
+              </p>
+            )
           )}
         </div>
       </div>

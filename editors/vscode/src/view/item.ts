@@ -23,7 +23,7 @@ export interface Prose {
   isWhole: boolean;
 }
 
-/** `answer` is how the question about it was settled, in words. `durationMs` is absent while it runs or is unknown. */
+/** `isAsked` while a question about it is open, and `answer` is how one was settled, in words. `durationMs` is absent while it runs or is unknown. */
 export interface Tool {
   kind: "tool";
   id: string;
@@ -34,6 +34,7 @@ export interface Tool {
   status: "running" | "ok" | "error" | "denied" | "cancelled";
   output: string;
   durationMs?: number;
+  isAsked?: boolean;
   answer?: string;
 }
 

@@ -6,7 +6,7 @@ import { ChangeView } from "./change";
 import { post } from "./host";
 import { Icon } from "./icons";
 import { textOf } from "./said";
-import { attempt } from "./store";
+import { attempt, sendAgain } from "./store";
 import { MarkdownStream } from "./stream";
 import { ToolView } from "./tool";
 import type { Compaction, End, Item, Note, Prompt, Prose } from "./item";
@@ -196,6 +196,11 @@ function EndView({ item, sessionId }: { item: End; sessionId: string }): JSX.Ele
         </ul>
       )}
       <div class="actions always">
+        {isFailed && (
+          <button type="button" class="quiet" onClick={() => void sendAgain(item.id)}>
+            Try again
+          </button>
+        )}
         {isFailed && (
           <button type="button" class="quiet" onClick={() => post({ type: "openSettings" })}>
             Settings

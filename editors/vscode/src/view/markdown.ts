@@ -8,6 +8,7 @@ import { highlighted } from "./highlight";
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 const PATH = /^(?=.*[/:])(\.{0,2}\/?[\w@.+-]+(?:\/[\w@.+-]+)*\.\w+)(?::(\d+))?(?::\d+)?$/;
+const TASK = /^\[([ xX])\] /;
 const ALIGNED = /text-align:(\w+)/;
 
 const md = new MarkdownIt({ html: false, linkify: true });
@@ -73,6 +74,15 @@ for (const rule of ["heading_open", "heading_close"]) {
     return rule === "heading_open" ? `<h${Math.min(level + 2, 6)} class="h${level}">` : `</h${Math.min(level + 2, 6)}>`;
   };
 }
+
+md.core.ruler.push("tasks", ({ tokens }) => {
+  for (const [at, { type, children }] of tokens.entries()) {
+    const first = children?.[0];
+    if (type === "inline" && first?.type === "text" && tokens[at - 2]?.type === "list_item_open") {
+      first.content = first.content.replace(TASK, (_, mark: string) => (mark === " " ? "☐ " : "☑ "));
+    }
+  }
+});
 
 /** The tokens of a text. Link definitions that were seen in `env` before hold in it. */
 export function parsed(text: string, env: object): Token[] {

@@ -73,7 +73,10 @@ function ModelPicker({ option, options, sessionId }: Props & { option: Option })
     await attempt("setOption", { sessionId, name: "model", value });
   };
   const wanted = filter.trim();
+  const rank = ({ id, status }: ModelsListResult["providers"][number]) =>
+    id === provider ? 0 : status === "unavailable" ? 2 : 1;
   const found = (list?.providers ?? [])
+    .toSorted((one, other) => rank(one) - rank(other))
     .map((each) => ({ ...each, models: each.models.filter(({ id }) => `${each.id} ${id}`.includes(wanted)) }))
     .filter((each) => each.models.length > 0);
   return (
@@ -120,7 +123,7 @@ function ModelPicker({ option, options, sessionId }: Props & { option: Option })
                   <button
                     key={id}
                     type="button"
-                    aria-pressed={id === option.value}
+                    aria-pressed={id === option.value && each.id === provider}
                     onClick={() => void choose(id, each.id)}
                   >
                     <span>{id}</span>

@@ -6,6 +6,7 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Permission } from "../protocol";
 import type { Request } from "../shared/messages";
+import { fit } from "./fit";
 import { focused } from "./focus";
 import { Icon } from "./icons";
 import { attempt, update } from "./store";
@@ -202,6 +203,9 @@ interface WritingProps {
 
 function Writing({ label, begin, verb, isMono, onDone, onCancel }: WritingProps): JSX.Element {
   const [text, setText] = useState(begin);
+  const box = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => fit(box.current), [text]);
+  useLayoutEffect(() => focused(box.current), []);
   const done = () => text.trim() && onDone(text);
   return (
     <form
@@ -212,11 +216,11 @@ function Writing({ label, begin, verb, isMono, onDone, onCancel }: WritingProps)
       }}
     >
       <textarea
-        ref={focused}
+        ref={box}
         class={isMono ? "mono" : ""}
         aria-label={label}
         placeholder={label}
-        rows={Math.min(8, text.split("\n").length + 1)}
+        rows={1}
         spellcheck={!isMono}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}

@@ -121,7 +121,7 @@ function Row({ session, isCurrent, isFirst, onChanged }: RowProps): JSX.Element 
         >
           <span class="title">{titleOf(session)}</span>
           <span class="detail" title={session.cwd}>
-            {[session.busy && "at work", isCurrent && "shown now", ago(session.updatedAt), folder]
+            {[session.busy && (session.activity ?? "at work"), isCurrent && "shown now", ago(session.updatedAt), folder]
               .filter(Boolean)
               .join(" · ")}
           </span>

@@ -1,7 +1,7 @@
 /** All that the page shows, as a value, and what each message of the host makes of it. */
 import type { Message, Option, UsageGetResult } from "../protocol";
 import type { Chip, Connection, Draft, KeptDraft, Picture, ToView, WhenBusy } from "../shared/messages";
-import type { End } from "./item";
+import type { End, Prompt } from "./item";
 import { promptOf } from "./said";
 import { told } from "./told";
 import { loaded, lost, withAbsent, withOlder, withUndone, type Transcript } from "./transcript";
@@ -107,7 +107,10 @@ export function joined(first: Draft, second: Draft): Draft {
 
 /** The words and pictures of a prompt, to be sent anew. */
 export function draftOf(message: Message): Draft {
-  const { text, images } = promptOf(message);
+  return draftOfPrompt(promptOf(message));
+}
+
+export function draftOfPrompt({ text, images }: Prompt): Draft {
   return {
     text,
     pictures: images.map(({ mimeType, data }, at) => ({ mimeType, data, name: `picture ${at + 1}` })),

@@ -1,7 +1,7 @@
 /** The state of the page, and what the person can do to it. Whoever draws it calls `watch`. */
 import type { Draft, KeptDraft, Request } from "../shared/messages";
 import { keep, kept as keptBefore, listen, post, request, type Answer, type Params } from "./host";
-import { begin, EMPTY, endsOf, joined, received, type Kept, type State } from "./state";
+import { begin, draftOfPrompt, EMPTY, endsOf, joined, received, type Kept, type State } from "./state";
 import { notOf } from "./transcript";
 
 const KEEP_MS = 250;
@@ -34,6 +34,9 @@ export function watch(drawing: (state: State) => void): void {
   });
   addEventListener("pagehide", keepNow);
   document.addEventListener("visibilitychange", keepNow);
+  for (const type of ["focusin", "focus", "blur"]) {
+    addEventListener(type, () => post({ type: "focused", isFocused: type !== "blur" }));
+  }
   post({ type: "ready" });
 }
 
@@ -101,16 +104,32 @@ export function isSendable({ text, pictures }: Draft): boolean {
   return text.trim() !== "" || pictures.length > 0;
 }
 
-/** Send what stands in the input. It comes back there when the server does not take it. */
-export async function send(whenBusy = state.whenBusy): Promise<void> {
-  const { transcript, draft } = state;
+/** Send what began a turn once more, as far as it is on the page. */
+export async function sendAgain(turnId: string): Promise<void> {
+  const items = state.transcript?.items ?? [];
+  const end = items.findIndex(({ kind, id }) => kind === "end" && id === turnId);
+  const prompt = items.slice(0, end).findLast((item) => item.kind === "prompt");
+  if (prompt) {
+    await send("queue", draftOfPrompt(prompt));
+  }
+}
+
+/** Send what stands in the input, or another draft. It comes back there when the server does not take it. */
+export async function send(whenBusy = state.whenBusy, draft = state.draft): Promise<void> {
+  const { transcript } = state;
   if (!transcript || !isSendable(draft) || state.connection.state !== "ready") {
     return;
   }
   const sessionId = transcript.session.id;
   const { text, pictures } = draft;
   const sending = { text, pictures, key: (keys += 1), state: "sending" as const };
-  change({ ...state, draft: EMPTY, sent: [...state.sent, sending], problem: "", panel: "transcript" });
+  change({
+    ...state,
+    draft: draft === state.draft ? EMPTY : state.draft,
+    sent: [...state.sent, sending],
+    problem: "",
+    panel: "transcript",
+  });
   try {
     const taken = await request("send", { sessionId, text, pictures: [...pictures], whenBusy });
     const { turnId, state: how } = taken;

@@ -3,7 +3,7 @@ import type { Event, Notice, Patch, ToolStarted, TurnEventsParams, TurnFinished 
 import type { End, Item, Note, Tool } from "./item";
 import { changed, placed, put, without } from "./list";
 import { grown, messageOf, prose, thoughtOver } from "./said";
-import { notOf, type Transcript } from "./transcript";
+import { asked, notOf, type Transcript } from "./transcript";
 import { settledBy } from "./words";
 
 /** What a running tool printed is shown from its end; its end brings the whole. */
@@ -69,7 +69,11 @@ function after(transcript: Transcript, event: Event): Transcript {
         })),
       };
     case "permission.requested":
-      return { ...transcript, questions: [...without(transcript.questions, event.permission.id), event.permission] };
+      return {
+        ...transcript,
+        questions: [...without(transcript.questions, event.permission.id), event.permission],
+        items: asked(items, event.permission),
+      };
     case "permission.resolved":
       return settled(transcript, event.permissionId, settledBy(event.decision, event.by));
     case "patch.proposed":
@@ -140,7 +144,10 @@ function settled(transcript: Transcript, permissionId: string, answer: string): 
     return transcript;
   }
   if (transcript.items.some((item) => item.kind === "tool" && item.id === question.toolCallId)) {
-    const items = changed(transcript.items, "tool", question.toolCallId ?? "", (tool) => ({ ...tool, answer }));
+    const items = changed(transcript.items, "tool", question.toolCallId ?? "", ({ isAsked: _, ...tool }) => ({
+      ...tool,
+      answer,
+    }));
     return { ...transcript, questions, items };
   }
   const note: Note = { kind: "note", id: permissionId, level: "note", text: `${question.title}: ${answer}` };

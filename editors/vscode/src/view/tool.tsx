@@ -24,7 +24,11 @@ export function ToolView({ tool }: { tool: Tool }): JSX.Element {
         <span class="title mono">{tool.title}</span>
         <span class="status">
           {tool.answer && tool.status !== "denied" && <span class="answer-given">{tool.answer}, </span>}
-          {tool.answer && tool.status === "denied" ? tool.answer : STATUS[tool.status]}
+          {tool.answer && tool.status === "denied"
+            ? tool.answer
+            : tool.isAsked && tool.status === "running"
+              ? "waits for you"
+              : STATUS[tool.status]}
           {took}
         </span>
       </summary>

@@ -40,7 +40,7 @@ export function loaded(snapshot: SessionLoadResult, ends: readonly End[] = []): 
   const seen = new Map(ends.map((end) => [end.id, end]));
   const stored = page(snapshot.items, snapshot.turnId);
   const isStored = ({ id }: Prose) => stored.some((item) => item.id === id);
-  let items = stored.flatMap((item) => {
+  let items: readonly Item[] = stored.flatMap((item) => {
     const end = item.kind === "end" && seen.get(item.id);
     return end ? [...(end.lost ?? []).filter((each) => !isStored(each)), end] : item;
   });
@@ -57,6 +57,7 @@ export function loaded(snapshot: SessionLoadResult, ends: readonly End[] = []): 
     const isProposed = call?.kind === "tool" && call.status === "running";
     items = placed(items, { kind: "change", id: patch.id, patch, isProposed, decided: {} }, patch.toolCallId);
   }
+  items = snapshot.openPermissions.reduce(asked, items);
   return {
     session: snapshot.session,
     seq: snapshot.seq,
@@ -69,6 +70,11 @@ export function loaded(snapshot: SessionLoadResult, ends: readonly End[] = []): 
     ...(snapshot.cursor !== undefined && { cursor: snapshot.cursor }),
     ...(snapshot.turnId !== undefined && { turnId: snapshot.turnId }),
   };
+}
+
+/** With an open question about a tool call. */
+export function asked(items: readonly Item[], { toolCallId }: Permission): readonly Item[] {
+  return changed(items, "tool", toolCallId ?? "", (tool) => ({ ...tool, isAsked: true }));
 }
 
 /** The server has ended, and with it the turn that ran; what had come of it stays. */

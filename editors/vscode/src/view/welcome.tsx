@@ -33,6 +33,12 @@ export function Welcome(): JSX.Element {
         </div>
         <div>
           <dt>
+            <kbd>#</kbd>
+          </dt>
+          <dd>names a symbol</dd>
+        </div>
+        <div>
+          <dt>
             <kbd>/</kbd>
           </dt>
           <dd>gives a command</dd>

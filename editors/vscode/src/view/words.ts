@@ -54,7 +54,12 @@ export function duration(ms: number): string {
 }
 
 export function tokens(number: number): string {
-  return number < 1000 ? String(number) : `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k`;
+  if (number < 1000) {
+    return String(number);
+  }
+  const isMany = number >= 999_500;
+  const rounded = number / (isMany ? 1_000_000 : 1000);
+  return `${Number(rounded.toFixed(rounded < 10 ? 1 : 0))}${isMany ? "M" : "k"}`;
 }
 
 export function cost(usd: number): string {
