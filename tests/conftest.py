@@ -5,7 +5,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, cast
@@ -77,6 +79,16 @@ def home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(folder / place))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def noon() -> Iterator[None]:
+    """A time zone in which it is about noon, for the test and its children: their day does not end meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", f"NOON{datetime.now(UTC).hour - 12:+d}")  # POSIX: the hours to UTC, west is positive
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.patience import ALL_SECONDS, SECONDS
+from tests.servers.openai_request import asked
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, says
 
@@ -76,12 +77,12 @@ def run_on_terminal(*command: str | Path, cwd: Path, environ: dict[str, str], re
 def answers(body: Any, _: int) -> Reply:
     """What the model says: to Fix it changes the line, to Commit message it looks at the changes first."""
     messages = body["messages"]
-    asked = next(str(one["content"]) for one in reversed(messages) if one["role"] == "user")
+    prompt = asked(body)
     has_looked = messages[-1]["role"] == "tool"
-    if "Fix what is wrong" in asked:
+    if "Fix what is wrong" in prompt:
         patch = {"path": "shop/basket.py", "old_str": BEFORE, "new_str": AFTER}
         return says("It adds now.") if has_looked else calls(Call("apply_patch", json.dumps(patch)))
-    if "git commit" in asked:
+    if "git commit" in prompt:
         return says(f"{MESSAGE}\n") if has_looked else calls(Call("git_diff", "{}"))
     return says(EXPLANATION)
 

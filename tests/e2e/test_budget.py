@@ -9,6 +9,8 @@ from tests.e2e.oneshot import ASK
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply, Said, Tokens
 
+pytestmark = pytest.mark.usefixtures("noon")
+
 DOLLAR = Tokens(1_000_000, 0)
 PRICE = "models: {test-model: {input: 1, output: 1}}\n"
 

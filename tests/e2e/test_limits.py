@@ -10,11 +10,11 @@ from tests.e2e.command import Marvin
 from tests.e2e.oneshot import ASK
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply, Said, Tokens
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import calls, runs, says
 
 
 def test_a_denied_permission_is_exit_3_even_with_an_answer(ask: Any, model_server: ThreadedModelServer) -> None:
-    model_server.play([calls(Call("run_command", '{"command": "true"}')), says("I could not.")])
+    model_server.play([runs("true"), says("I could not.")])
     done = ask("--approve", "none")
     assert (done.exit_code, done.stdout) == (3, "  🔧 run_command\nI could not.\n")
     assert "marvin: true: Permission denied (--approve none). Nothing was done.\n" in done.stderr

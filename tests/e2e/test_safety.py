@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import calls, runs, says
 
 
 def test_the_store_is_private(ask: Any, home: Path) -> None:
@@ -20,7 +20,7 @@ def test_the_store_is_private(ask: Any, home: Path) -> None:
 
 
 def test_secrets_do_not_reach_a_command(ask: Any, model_server: ThreadedModelServer) -> None:
-    model_server.play([calls(Call("run_command", '{"command": "env"}')), says("ok")])
+    model_server.play([runs("env"), says("ok")])
     ask(env={"GITHUB_TOKEN": "ghp_secret", "MY_PASSWORD": "hush", "PLAIN": "seen"})
     output = next(m for m in model_server.requests[-1].json["messages"] if m["role"] == "tool")["content"]
     assert "PLAIN=seen" in output

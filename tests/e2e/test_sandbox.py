@@ -14,15 +14,10 @@ import pytest
 from tests.e2e.command import Marvin
 from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import runs, says
 
 COMMAND = Path(sys.executable).with_name("marvin")
 ASK = ("--non-interactive", "--prompt", "Do it")
-
-
-def run_command(command: str) -> Any:
-    return calls(Call("run_command", json.dumps({"command": command})))
 
 
 def answer(model_server: ThreadedModelServer) -> str:
@@ -61,9 +56,7 @@ def test_commands_are_confined_and_nothing_is_said_of_it(
 ) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    model_server.play(
-        [run_command("echo inside > here; echo outside > ../there; cat ~/marvin/data/*/*/*.db"), says("ok")]
-    )
+    model_server.play([runs("echo inside > here; echo outside > ../there; cat ~/marvin/data/*/*/*.db"), says("ok")])
     done = marvin(*ASK, env=model_environ, cwd=workspace)
     assert (done.exit_code, len(done.stderr.splitlines())) == (0, 1)
     assert ((workspace / "here").read_text(), (tmp_path / "there").exists()) == ("inside\n", False)
@@ -80,7 +73,7 @@ def test_a_key_file_that_a_vendor_names_is_hidden_wherever_it_is(
     key.write_text("5ecret-9f1c\n")
     key.chmod(0o600)
     (vendors / "gateway.yaml").write_text(f"wire_api: openai_chat\nbase_url: http://127.0.0.1:9\nkey_file: {key}\n")
-    model_server.play([run_command(f"cat {key}; echo end"), says("ok")])
+    model_server.play([runs(f"cat {key}; echo end"), says("ok")])
     done = marvin(*ASK, env=model_environ)
     assert (done.exit_code, "end" in answer(model_server), "5ecret" in answer(model_server)) == (0, True, False)
 
@@ -90,7 +83,7 @@ def test_without_the_sandbox_commands_run_with_the_persons_rights(
 ) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    model_server.play([run_command("echo outside > ../there"), says("ok")])
+    model_server.play([runs("echo outside > ../there"), says("ok")])
     done = marvin(*ASK, "--sandbox", "off", env=model_environ, cwd=workspace)
     assert (done.exit_code, len(done.stderr.splitlines())) == (0, 1)
     assert (tmp_path / "there").exists()
@@ -110,7 +103,7 @@ def test_the_network_is_off_under_approve_all_unless_a_setting_says_otherwise(
     (home / "marvin" / "config").mkdir(parents=True)
     (home / "marvin" / "config" / "config.yaml").write_text(settings)
     host, _, port = model_server.url.removeprefix("http://").partition("/")[0].partition(":")
-    model_server.play([run_command(f"exec 3<>/dev/tcp/{host}/{port} && echo reached"), says("ok")])
+    model_server.play([runs(f"exec 3<>/dev/tcp/{host}/{port} && echo reached"), says("ok")])
     marvin(*ASK, env=model_environ)
     assert ("reached\n" in answer(model_server)) is reached
 
@@ -123,7 +116,7 @@ def test_folders_of_the_setting_may_be_written(
     for folder in (more, workspace, home / "marvin" / "config"):
         folder.mkdir(parents=True)
     (home / "marvin" / "config" / "config.yaml").write_text(f"sandbox_roots: ['{more}']\n")
-    model_server.play([run_command(f"echo x > {more}/there"), says("ok")])
+    model_server.play([runs(f"echo x > {more}/there"), says("ok")])
     marvin(*ASK, env=model_environ, cwd=workspace)
     assert (more / "there").read_text() == "x\n"
 
@@ -131,7 +124,7 @@ def test_folders_of_the_setting_may_be_written(
 def test_where_there_is_none_one_line_says_so_before_the_first_command(
     without_sandbox: Any, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:
-    model_server.play([run_command("echo one"), run_command("echo two"), says("ok")])
+    model_server.play([runs("echo one"), runs("echo two"), says("ok")])
     done = without_sandbox(*ASK, **model_environ)
     (said, _) = done.stderr.splitlines()
     start = "marvin: commands run without a sandbox, with your own rights (--approve none denies them): "
@@ -150,7 +143,7 @@ def test_where_there_is_none_a_run_without_commands_says_nothing(
 def test_where_there_is_none_and_one_is_asked_for_nothing_runs(
     without_sandbox: Any, model_server: ThreadedModelServer, model_environ: dict[str, str], tmp_path: Path
 ) -> None:
-    model_server.play([run_command("touch mark"), says("ok")])
+    model_server.play([runs("touch mark"), says("ok")])
     done = without_sandbox(*ASK, "--sandbox", "on", **model_environ)
     assert (done.returncode, done.stdout, list(model_server.requests)) == (1, "", [])
     assert "--sandbox on: no sandbox works here, so nothing is run (bubblewrap is not installed;" in done.stderr

@@ -1,6 +1,5 @@
 """Signals, and a standard output that takes nothing more."""
 
-import json
 import os
 import signal
 import subprocess
@@ -15,8 +14,8 @@ from tests.e2e.oneshot import ASK, COST_FREE, lines
 from tests.patience import SECONDS
 from tests.processes import processes_with
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Delivery, Reply, Said
-from tests.servers.scenarios import calls, says
+from tests.servers.reply import Delivery, Reply, Said
+from tests.servers.scenarios import runs, says
 
 
 def wait_for_read(pid: int) -> None:
@@ -48,7 +47,7 @@ def test_a_signal_while_a_command_runs_ends_the_whole_tree(
 ) -> None:
     stays = f"300.{os.getpid()}"  # seconds that no other process on this machine sleeps
     command = f"(setsid sleep {stays} &); echo started; sleep {stays}"
-    model_server.play([calls(Call("run_command", json.dumps({"command": command}))), says("never")])
+    model_server.play([runs(command), says("never")])
     running = marvin.start(*ASK, "--output", "stream-json", env=model_environ)
     running.read_until("started\\n")
     running.send_signal(signal.SIGTERM)

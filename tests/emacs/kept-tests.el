@@ -166,6 +166,24 @@
                  (concat "You said: Joke 0[^\0]+You said: Joke 5[^\0]+" shown "[^\0]+\n\nSummary taken back ([^)]+)\n\\'")
                  (driving-shown)))))))
 
+(ert-deftest marvin-a-summary-that-is-being-written-is-seen-and-cancelled ()
+  (driving-in-repository
+    (with-current-buffer (driving-chat)
+      (dotimes (number 6)
+        (driving-say (format "Joke %d. %s" number (apply #'concat (make-list 50 "A long story. "))))
+        (driving-sees (format "You said: Joke %d." number))
+        (driving-idle))
+      (driving-say "/compact Slowly")
+      (driving-wait "the summary" (lambda () (equal (marvin-session-work marvin-chat--session) "summarising")))
+      (should (string-search "| summarising |" (marvin-header marvin-chat--session)))
+      (should (equal (marvin-mode-line) " Marvin summarising"))
+      (marvin-chat-cancel)
+      (driving-wait "the end of it" (lambda () (not (marvin-session-busy-p marvin-chat--session))))
+      (driving-wait "the text in the input" (lambda () (equal (marvin-input-text) "/compact Slowly")))
+      (should (string-search "| ready |" (marvin-header marvin-chat--session)))
+      (should (equal (marvin-mode-line) " Marvin"))
+      (should-not (string-search "summarised" (driving-shown))))))
+
 (ert-deftest marvin-an-archived-conversation-is-listed-only-by-its-words ()
   (driving-in-repository
     (with-current-buffer (driving-chat)

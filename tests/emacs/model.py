@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 from tests.servers import openai_wire
+from tests.servers.openai_request import asked, text
 from tests.servers.reply import THOUGHTFUL, Call, Delivery, Reply
-from tests.servers.scenarios import calls, deltas, says
+from tests.servers.scenarios import calls, deltas, runs, says
 
 BEFORE = "        result -= price\n"
 AFTER = "        result += price\n"
@@ -18,23 +19,25 @@ LINES = 1000
 def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
     """``Wait`` asks to run a command, then changes the file."""
     messages = body["messages"]
-    asked = next(_text(one["content"]) for one in reversed(messages) if one["role"] == "user")
+    prompt = asked(body)
     has_done = messages[-1]["role"] == "tool"
-    word, _space, rest = asked.rpartition("\n\n")[2].partition(" ")
-    if "git commit" in asked:
+    word, _space, rest = prompt.rpartition("\n\n")[2].partition(" ")
+    # What a summary is to keep in view.
+    word = "Slowly" if "above all: Slowly" in text(messages[0]["content"]) else word
+    if "git commit" in prompt:
         return says(f"{MESSAGE}\n") if has_done else calls(Call("git_diff", "{}"))
     if word == "Wait" and messages[-1]["role"] != "tool":
         return calls(Call("run_command", json.dumps({"command": "true"})))
     if has_done and not (word == "Wait" and messages[-2]["tool_calls"][0]["function"]["name"] == "run_command"):
         return says("Done.")
-    if "Fix what is wrong" in asked or "What is to be done" in asked or word in ("Fix", "Wait"):
+    if "Fix what is wrong" in prompt or "What is to be done" in prompt or word in ("Fix", "Wait"):
         patch = {"path": "shop/basket.py", "old_str": BEFORE, "new_str": AFTER}
         return calls(Call("apply_patch", json.dumps(patch)))
     match word:
         case "Think":
             return Reply(THOUGHTFUL)
         case "Run":
-            return calls(Call("run_command", json.dumps({"command": rest})))
+            return runs(rest)
         case "Slowly":
             return deltas(4_000, gap=0.01)
         case "Much":
@@ -50,10 +53,4 @@ def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
         case "Code":
             return says("Look:\n\n```python\ndef f():\n    return 1\n```\n\n# A heading\n\nand **bold**.")
         case _:
-            return says(f"You said: {asked.rpartition(chr(10))[2]}")
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(part.get("text", "") for part in content)
+            return says(f"You said: {prompt.rpartition(chr(10))[2]}")

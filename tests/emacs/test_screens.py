@@ -105,7 +105,7 @@ def _check(name: str, terminal: Terminal, text: str) -> None:
     """Compare with what the page shows once ``text`` is there and all has come to rest."""
     screen = terminal.sees(text)
     file = HERE / "screens" / f"{name}.txt"
-    begin, end = f"<!-- screen {name} -->\n```\n", "```\n<!-- end -->"
+    begin, end = f"<!-- screen {name} -->\n````\n", "````\n<!-- end -->"
     before, _, rest = PAGE.read_text().partition(begin)
     shown, _, after = rest.partition(end)
     if os.environ.get("UPDATE_SCREENS"):

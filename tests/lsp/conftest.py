@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.lsp.editor import MARVIN, Editor
+from tests.lsp.plain_editor import PlainEditor
 
 Start = Callable[..., Awaitable[Editor]]
 
@@ -41,3 +42,8 @@ async def start(workspace: Path, model_environ: dict[str, str]) -> AsyncIterator
 @pytest.fixture
 async def editor(start: Start) -> Editor:
     return await start()
+
+
+@pytest.fixture
+async def plain(start: Start, workspace: Path) -> PlainEditor:
+    return await PlainEditor.connect(await start(initialize=False), workspace)

@@ -114,9 +114,23 @@ class Editor:
         await self.until(lambda _: len(found()) >= nth, seconds)
         return found()[nth - 1]
 
+    def said(self, session_id: str) -> str:
+        """The text of a session's deltas so far."""
+        return "".join(event["text"] for event in self.events(session_id) if event["type"] == "message.delta")
+
+    async def decide(self, session_id: str, decision: str, *, nth: int = 1, **more: Any) -> bool:
+        """Answer the ``nth`` question of a session; whether this answer counts."""
+        asked = await self.event("permission.requested", session_id, nth=nth)
+        params = {"permissionId": asked["permission"]["id"], "decision": decision, **more}
+        return (await self.request("marvin/permission/answer", params))["accepted"]
+
     async def session(self, cwd: Path, **params: Any) -> str:
         """The id of a new session."""
         return (await self.request("marvin/session/new", {"cwd": str(cwd), **params}))["session"]["id"]
+
+    async def load(self, session_id: str, **params: Any) -> Any:
+        """The snapshot of a session."""
+        return await self.request("marvin/session/load", {"sessionId": session_id, **params})
 
     async def turn(self, session_id: str, text: str = "go", **params: Any) -> str:
         """The id of a turn that was started or queued."""

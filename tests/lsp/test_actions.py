@@ -1,12 +1,12 @@
 """Code actions for clients without a plugin: offered at once, begun at once, told by the editor's own means."""
 
 import asyncio
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.git import commit_all, git
 from tests.lsp.conftest import Start
 from tests.lsp.editor import Refused
 from tests.lsp.plain_editor import ALL, PlainEditor
@@ -20,15 +20,6 @@ DIAGNOSTIC = {
     "severity": 1,
     "source": "checker",
 }
-
-
-@pytest.fixture
-async def plain(start: Start, workspace: Path) -> PlainEditor:
-    return await PlainEditor.connect(await start(initialize=False), workspace)
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@b", *words], cwd=folder, check=True)
 
 
 def titles(actions: list[Any]) -> dict[str, str | None]:
@@ -152,9 +143,7 @@ async def test_the_text_goes_with_the_action_as_the_editor_has_it(
 async def test_a_commit_message_is_about_what_is_staged_else_about_all(
     plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path
 ) -> None:
-    git(workspace, "init", "-q")
-    git(workspace, "add", ".")
-    git(workspace, "commit", "-qm", "first")
+    commit_all(workspace)
     (workspace / "README.md").write_text("# Changed\n")
     for nth, title in enumerate(("changes since the last commit", "staged changes"), 1):
         await plain.run("Commit message")

@@ -11,18 +11,9 @@ from tests.lsp.conftest import Start
 from tests.lsp.plain_editor import ALL, PlainEditor
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import calls, runs, says
 
 DENIED = "denied"
-
-
-@pytest.fixture
-async def plain(start: Start, workspace: Path) -> PlainEditor:
-    return await PlainEditor.connect(await start(initialize=False), workspace)
-
-
-def command(line: str) -> Reply:
-    return calls(Call("run_command", json.dumps({"command": line})))
 
 
 async def begin(plain: PlainEditor, model_server: ThreadedModelServer, reply: Reply) -> None:
@@ -40,7 +31,7 @@ async def outcome(model_server: ThreadedModelServer) -> str:
 async def test_a_command_is_asked_about_with_its_exact_text_and_place(
     plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path
 ) -> None:
-    await begin(plain, model_server, command("echo a > made.txt\necho '| in /safe'"))
+    await begin(plain, model_server, runs("echo a > made.txt\necho '| in /safe'"))
     asked = await plain.choose("Allow once")
     assert asked["message"].startswith(
         f"Marvin wants to run a command.\n\n| echo a > made.txt\n| echo '| in /safe'\nin {workspace}\nby "
@@ -58,14 +49,14 @@ async def test_a_command_is_asked_about_with_its_exact_text_and_place(
 async def test_whatever_is_no_clear_yes_is_a_no(
     plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path, answer: Any
 ) -> None:
-    await begin(plain, model_server, command("touch made.txt"))
+    await begin(plain, model_server, runs("touch made.txt"))
     await plain.grant("window/showMessageRequest", answer)
     assert DENIED in await outcome(model_server)
     assert not (workspace / "made.txt").exists()
 
 
 async def test_an_error_is_a_no(plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path) -> None:
-    await begin(plain, model_server, command("touch made.txt"))
+    await begin(plain, model_server, runs("touch made.txt"))
     request = await plain.asked("window/showMessageRequest")
     plain.editor.send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "not here"}})
     assert DENIED in await outcome(model_server)
@@ -75,7 +66,7 @@ async def test_an_error_is_a_no(plain: PlainEditor, model_server: ThreadedModelS
 async def test_an_answer_after_the_cancel_runs_nothing(
     plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path
 ) -> None:
-    await begin(plain, model_server, command("touch made.txt"))
+    await begin(plain, model_server, runs("touch made.txt"))
     request = await plain.asked("window/showMessageRequest")
     plain.editor.notify("window/workDoneProgress/cancel", {"token": (await plain.progress("begin"))["token"]})
     await plain.progress("end")
@@ -89,11 +80,11 @@ async def test_an_answer_after_the_cancel_runs_nothing(
 async def test_allowed_for_the_session_holds_for_the_next_action(
     plain: PlainEditor, model_server: ThreadedModelServer
 ) -> None:
-    await begin(plain, model_server, command("true"))
+    await begin(plain, model_server, runs("true"))
     await plain.choose("Allow for this session")
     assert "[exit code 0]" in await outcome(model_server)
     await plain.page()
-    model_server.play([command("true"), says("Again.")])
+    model_server.play([runs("true"), says("Again.")])
     await plain.run("Explain")
     await plain.grant("window/workDoneProgress/create")
     assert await plain.page() == "Again.\n"
@@ -105,7 +96,7 @@ LONG = "\n".join(f"echo {number}" for number in range(40)) + "\ntouch made.txt"
 async def test_a_long_command_can_be_allowed_only_after_all_of_it_was_shown(
     plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path
 ) -> None:
-    await begin(plain, model_server, command(LONG))
+    await begin(plain, model_server, runs(LONG))
     asked = await plain.choose("Show all of it")
     assert [one["title"] for one in asked["actions"]] == ["Deny", "Deny and stop", "Show all of it"]
     assert "| echo 0\n" in asked["message"]
@@ -122,7 +113,7 @@ async def test_what_was_not_shown_cannot_be_allowed(
 ) -> None:
     capabilities = {**ALL, "window": {"workDoneProgress": True}}
     plain = await PlainEditor.connect(await start(initialize=False), workspace, capabilities)
-    await begin(plain, model_server, command(LONG))
+    await begin(plain, model_server, runs(LONG))
     await plain.choose("Show all of it")
     asked = await plain.choose("Allow once")
     assert [one["title"] for one in asked["actions"]] == ["Deny", "Deny and stop"]
@@ -144,7 +135,7 @@ async def test_a_project_s_instructions_are_shown_before_they_count(
 
 
 async def test_what_would_hide_in_a_command_is_seen(plain: PlainEditor, model_server: ThreadedModelServer) -> None:
-    await begin(plain, model_server, command("echo \u202etxt.exe\x1b[8m"))
+    await begin(plain, model_server, runs("echo \u202etxt.exe\x1b[8m"))
     asked = await plain.choose("Deny")
     assert "| echo ⟨U+202E⟩txt.exe␛[8m\n" in asked["message"]
 
@@ -171,7 +162,7 @@ async def test_what_cannot_be_shown_whole_says_so_and_is_allowed_only_once(
 ) -> None:
     (workspace / "first.sh").write_text("echo first\n" * 20)
     (workspace / "huge.sh").write_text("#" * 1_000_001 + "\ntouch made.txt\n")
-    await begin(plain, model_server, command("bash first.sh; bash huge.sh"))
+    await begin(plain, model_server, runs("bash first.sh; bash huge.sh"))
     asked = await plain.choose("Show what can be shown")
     assert [one["title"] for one in asked["actions"]] == ["Deny", "Deny and stop", "Show what can be shown"]
     page = await plain.page()
@@ -188,7 +179,7 @@ async def test_a_long_script_is_shown_to_its_end(
     plain: PlainEditor, model_server: ThreadedModelServer, workspace: Path
 ) -> None:
     (workspace / "long.sh").write_text("echo ok\n" * 20_000 + "touch made.txt\n")
-    await begin(plain, model_server, command("bash long.sh"))
+    await begin(plain, model_server, runs("bash long.sh"))
     await plain.choose("Show all of it")
     assert (await plain.page()).endswith("| echo ok\n| touch made.txt\n| \n")
     assert "All of it is shown in " in (await plain.choose("Deny"))["message"]

@@ -70,7 +70,7 @@ async def test_a_command_changes_an_option_and_is_no_part_of_the_conversation(
     session_id = await editor.session(workspace)
     assert await command(editor, session_id, "/mode plan") == ["Mode: plan"]
     assert await command(editor, session_id, " /model  other ") == ["Model: other"]
-    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    loaded = await editor.load(session_id)
     assert (loaded["session"]["mode"], loaded["session"]["model"], loaded["items"]) == ("plan", "other", [])
     await editor.turn(session_id, "/etc/hosts is wrong")
     await editor.event("turn.finished", session_id, nth=3)

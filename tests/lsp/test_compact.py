@@ -35,10 +35,6 @@ async def compact(editor: Editor, session_id: str, **params: Any) -> Any:
     return await editor.request("marvin/session/compact", {"sessionId": session_id, **params})
 
 
-async def load(editor: Editor, session_id: str, **params: Any) -> Any:
-    return await editor.request("marvin/session/load", {"sessionId": session_id, **params})
-
-
 async def sent(editor: Editor, session_id: str, model_server: ThreadedModelServer, nth: int) -> list[Any]:
     """The messages of the request that one more turn makes, without the system prompt."""
     await editor.turn(session_id, "And now?")
@@ -61,7 +57,7 @@ async def test_it_is_shown_and_then_carried_out_as_it_was_shown(
     event = await editor.event("compaction", session_id)
     assert problems(event, SCHEMA["events"]["compaction"]) == []
     assert event == {"type": "compaction", **shown["compaction"]}
-    loaded = await load(editor, session_id)
+    loaded = await editor.load(session_id)
     assert [item["kind"] for item in loaded["items"]] == [*["message"] * 12, "compaction"], "all of it is there"
     messages = await sent(editor, session_id, model_server, 7)
     assert len(messages) == 1 + 8 + 1
@@ -96,7 +92,7 @@ async def test_a_loaded_session_has_summaries_and_their_end_where_they_came(
     await command(editor, session_id, "/compact undo")
     events = [await editor.event("compaction", session_id, nth=nth) for nth in (1, 2)]
     await sent(editor, session_id, model_server, 8)
-    loaded = await load(editor, session_id)
+    loaded = await editor.load(session_id)
     assert problems(loaded, SCHEMA["methods"]["marvin/session/load"]["result"]) == []
     *_, last, made, undone, prompt, _answer = loaded["items"]
     assert [item["compaction"] for item in (made, undone)] == events
@@ -113,12 +109,12 @@ async def test_a_summary_is_on_the_page_of_what_it_follows(
     session_id = await talked(editor, workspace, model_server)
     await compact(editor, session_id)
     await sent(editor, session_id, model_server, 7)
-    whole = (await load(editor, session_id))["items"]
+    whole = (await editor.load(session_id))["items"]
     assert [item["kind"] for item in whole].index("compaction") == 12
-    page = await load(editor, session_id, limit=limit)
+    page = await editor.load(session_id, limit=limit)
     items = page["items"]
     while "cursor" in page:
-        page = await load(editor, session_id, limit=limit, before=page["cursor"])
+        page = await editor.load(session_id, limit=limit, before=page["cursor"])
         assert page["items"][0]["kind"] == "message"
         items = [*page["items"], *items]
     assert items == whole
@@ -132,7 +128,7 @@ async def test_a_session_is_forked_at_a_summary(
     await sent(editor, session_id, model_server, 7)
     asked = {"sessionId": session_id, "atItemId": made["id"]}
     fork = (await editor.request("marvin/session/fork", asked))["session"]["id"]
-    assert [item["id"] for item in (await load(editor, fork))["items"]][-1] == made["id"]
+    assert [item["id"] for item in (await editor.load(fork))["items"]][-1] == made["id"]
     assert SUMMARY in (await sent(editor, fork, model_server, 1))[0]["content"]
 
 
@@ -228,6 +224,38 @@ def finished(editor: Editor, session_id: str) -> list[Any]:
     return [event for event in editor.events(session_id) if event["type"] == "turn.finished"]
 
 
+def work(editor: Editor, session_id: str) -> list[tuple[bool, str | None]]:
+    """Whether the session is busy, and with what that is no turn, as the client was told last and before."""
+    told = [one["params"]["session"] for one in editor.messages if one.get("method") == "marvin/session/changed"]
+    return [(one["busy"], one.get("activity")) for one in told if one["id"] == session_id]
+
+
+@pytest.mark.parametrize("end", ["written", "cancelled"])
+@WAYS
+async def test_while_it_is_written_the_session_is_busy_and_says_with_what(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str, end: str
+) -> None:
+    session_id = await talked(editor, workspace, model_server)
+    model_server.play(slowly)
+    await editor.until(lambda _: work(editor, session_id)[-1] == (False, None))
+    asked = ask(editor, way, session_id)
+    await being_written(editor, session_id, model_server, asked)
+    await editor.until(lambda _: work(editor, session_id)[-1] == (True, "summarising"))
+    loaded = await editor.load(session_id)
+    assert problems(loaded, SCHEMA["methods"]["marvin/session/load"]["result"]) == []
+    assert (loaded["session"]["busy"], loaded["session"]["activity"]) == (True, "summarising")
+    assert (await editor.request("marvin/status"))["busy"]
+    if end == "written":
+        model_server.release(99)
+        await editor.answer(asked)
+    else:
+        await editor.request("marvin/turn/cancel", {"sessionId": session_id})
+        with pytest.raises(Refused, match="-32800"):
+            await editor.answer(asked)
+    await editor.until(lambda _: work(editor, session_id)[-1] == (False, None))
+    assert not (await editor.request("marvin/status"))["busy"]
+
+
 @WAYS
 async def test_while_it_is_written_the_session_answers_everything_else(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
@@ -282,7 +310,7 @@ async def test_of_two_that_come_at_once_one_is_carried_out(
     asked = [ask(editor, "request", session_id) for _ in range(2)]
     results = [await outcome(editor, each) for each in asked]
     assert sorted(results) == ["1002: the conversation", "done"]
-    items = (await load(editor, session_id))["items"]
+    items = (await editor.load(session_id))["items"]
     assert [item["kind"] for item in items].count("compaction") == 1
 
 
@@ -301,7 +329,7 @@ async def test_the_same_command_sent_twice_is_carried_out_once(
     asked = [ask(editor, "command", session_id) for _ in range(2)]
     first, second = [await editor.answer(each) for each in asked]
     assert first == second
-    items = (await load(editor, session_id))["items"]
+    items = (await editor.load(session_id))["items"]
     assert [item["kind"] for item in items].count("compaction") == 1
 
 
@@ -315,9 +343,9 @@ async def test_leaving_while_it_is_written_loses_nothing(
     await being_written(editor, session_id, model_server, asked)
     await editor.turn(session_id, "And now?", whenBusy="queue")
     assert await editor.leave() == 0
-    loaded = await load(await start(), session_id)
-    assert {item["kind"] for item in loaded["items"]} == {"message"}
-    assert "And now?" in json.dumps([loaded["items"][12:], loaded["drafts"]])
+    loaded = await (await start()).load(session_id)
+    assert [item["kind"] for item in loaded["items"]] == ["message"] * 12
+    assert [draft["message"]["parts"][0]["text"] for draft in loaded["drafts"]] == ["And now?"]
 
 
 async def test_another_server_waits_for_the_summary_and_goes_on_with_it(

@@ -107,11 +107,9 @@ async def test_mode_full_lets_the_next_command_of_a_running_turn_run(
     model_server.play([calls(RUN), calls(RUN), says("done")])
     session_id = await editor.session(workspace)
     await editor.turn(session_id)
-    asked = await editor.event("permission.requested", session_id)
+    await editor.event("permission.requested", session_id)
     await set_(editor, "mode", "full", sessionId=session_id)
-    await editor.request(
-        "marvin/permission/answer", {"permissionId": asked["permission"]["id"], "decision": "allowOnce"}
-    )
+    await editor.decide(session_id, "allowOnce")
     await editor.event("turn.finished", session_id)
     types = [event["type"] for event in editor.events(session_id)]
     assert (types.count("permission.requested"), types.count("tool.finished")) == (1, 2)

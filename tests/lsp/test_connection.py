@@ -17,13 +17,9 @@ from tests.lsp.frames import BROKEN
 from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import calls, runs, says
 
 REQUEST: dict[str, Any] = {"jsonrpc": "2.0", "id": 77, "method": "marvin/status", "params": {}}
-
-
-def command(line: str) -> Any:
-    return calls(Call("run_command", json.dumps({"command": line})))
 
 
 def gone(mark: str) -> bool:
@@ -225,14 +221,12 @@ async def test_the_end_denies_questions_kills_commands_and_keeps_what_was_said(
 ) -> None:
     mark = f"61.0{way.encode().hex()[:6]}"
     # A program that takes no notice of SIGTERM.
-    stubborn = command(f"trap '' TERM; echo up; sleep {mark}; sleep {mark}")
-    model_server.play(lambda _, number: stubborn if number == 1 else command("touch made"))
+    stubborn = runs(f"trap '' TERM; echo up; sleep {mark}; sleep {mark}")
+    model_server.play(lambda _, number: stubborn if number == 1 else runs("touch made"))
     editor = await start()
     first, second = await editor.session(workspace), await editor.session(workspace)
     await editor.turn(first)
-    asked = await editor.event("permission.requested", first)
-    answer = {"permissionId": asked["permission"]["id"], "decision": "allowOnce"}
-    assert await editor.request("marvin/permission/answer", answer) == {"accepted": True}
+    assert await editor.decide(first, "allowOnce")
     await editor.event("tool.output", first)
     await editor.turn(second)
     await editor.event("permission.requested", second)
@@ -257,7 +251,7 @@ async def test_the_end_denies_questions_kills_commands_and_keeps_what_was_said(
     for session_id in (first, second):
         assert (await editor.event("turn.finished", session_id))["stopReason"] == "cancelled"
     after = await start()
-    snapshot = await after.request("marvin/session/load", {"sessionId": first})
+    snapshot = await after.load(first)
     assert [(item["kind"], item.get("status")) for item in snapshot["items"]] == [
         ("message", None),
         ("message", None),
@@ -268,14 +262,11 @@ async def test_the_end_denies_questions_kills_commands_and_keeps_what_was_said(
 async def test_killed_it_leaves_no_command_and_the_session_goes_on_elsewhere(
     start: Start, workspace: Path, model_server: ThreadedModelServer
 ) -> None:
-    model_server.play([command("echo up; sleep 62.0417"), says("Here again.")])
+    model_server.play([runs("echo up; sleep 62.0417"), says("Here again.")])
     editor = await start()
     session_id = await editor.session(workspace)
     await editor.turn(session_id)
-    asked = await editor.event("permission.requested", session_id)
-    await editor.request(
-        "marvin/permission/answer", {"permissionId": asked["permission"]["id"], "decision": "allowSession"}
-    )
+    await editor.decide(session_id, "allowSession")
     await editor.event("tool.output", session_id)
     editor.process.kill()
     await editor.exit_code()
@@ -283,7 +274,7 @@ async def test_killed_it_leaves_no_command_and_the_session_goes_on_elsewhere(
     await again.turn(session_id)
     assert (await again.event("turn.finished", session_id))["stopReason"] == "completed"
     assert gone("62.0417")
-    items = (await again.request("marvin/session/load", {"sessionId": session_id}))["items"]
+    items = (await again.load(session_id))["items"]
     assert [item.get("status") for item in items if item["kind"] == "toolCall"] == ["cancelled"]
 
 

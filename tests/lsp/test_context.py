@@ -1,11 +1,11 @@
 """What a client adds to a prompt from the editor, as the model gets it."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.git import commit_all, git
 from tests.lsp.buffers import CAPABILITIES, Buffers
 from tests.lsp.conftest import Start
 from tests.lsp.editor import MARVIN, Editor, Refused, frame
@@ -88,17 +88,6 @@ async def test_long_texts_are_cut_and_say_so(
     assert text.count("x") == 60_000 + text.count("Text")
     assert text.count("[5,000 more characters are left out: ask for it]") == 3
     assert text.count("[25,000 more characters are left out: ask for it]") == 1
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@b", *words], cwd=folder, check=True)
-
-
-def commit_all(folder: Path) -> None:
-    """Make the folder a repository with one commit."""
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "first")
 
 
 async def test_the_git_diff_is_taken_without_running_what_the_repository_names(
@@ -232,7 +221,7 @@ async def test_what_was_typed_and_what_was_added_are_told_apart_in_a_loaded_sess
     session_id = await editor.session(workspace)
     await editor.turn(session_id, typed, context=added)
     await editor.event("turn.finished", session_id)
-    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    loaded = await editor.load(session_id)
     image, said, *rest = loaded["items"][0]["message"]["parts"]
     assert (image["type"], said) == ("image", {"type": "text", "text": typed})
     assert [(part["type"], part["label"], part.get("uri")) for part in rest] == [

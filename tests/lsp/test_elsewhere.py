@@ -11,16 +11,7 @@ from tests.e2e.command import Marvin
 from tests.lsp.conftest import Start
 from tests.lsp.editor import Editor, Message, Refused
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, says
-
-
-def command(line: str) -> Reply:
-    return calls(Call("run_command", json.dumps({"command": line}), id="call_1"))
-
-
-async def load(editor: Editor, session_id: str) -> Any:
-    return await editor.request("marvin/session/load", {"sessionId": session_id})
+from tests.servers.scenarios import runs, says
 
 
 async def changed(editor: Editor, session_id: str, since: int, *, busy: bool) -> None:
@@ -61,13 +52,13 @@ async def test_a_session_goes_from_the_editor_to_the_terminal_and_back(
     done = await asyncio.to_thread(marvin, *words, env=model_environ)
     assert (done.exit_code, done.stdout) == (0, "answer 2\n")
     await changed(editor, session_id, told, busy=False)
-    assert said(await load(editor, session_id)) == ["in the editor", "answer 1", "in the terminal", "answer 2"]
+    assert said(await editor.load(session_id)) == ["in the editor", "answer 1", "in the terminal", "answer 2"]
     await editor.turn(session_id, "and back")
     await editor.event("turn.finished", session_id, nth=2)
     sent = model_server.requests[2].json["messages"]
     texts = ["in the editor", "answer 1", "in the terminal", "answer 2", "and back"]
     assert [message["content"] for message in sent if message["role"] != "system"] == texts
-    assert said(await load(editor, session_id)) == [*texts, "answer 3"]
+    assert said(await editor.load(session_id)) == [*texts, "answer 3"]
 
 
 async def test_what_is_at_work_elsewhere_is_busy_and_a_prompt_may_wait_for_it(
@@ -81,12 +72,12 @@ async def test_what_is_at_work_elsewhere_is_busy_and_a_prompt_may_wait_for_it(
     model_server.play([says("Theirs", gated=True)])
     other = await start()
     session_id = await editor.session(workspace)
-    assert not (await load(other, session_id))["session"]["busy"]
+    assert not (await other.load(session_id))["session"]["busy"]
     told = len(other.messages)
     await editor.turn(session_id, "first")
     model_server.wait_for_request()
     await changed(other, session_id, told, busy=True)
-    loaded = await load(other, session_id)
+    loaded = await other.load(session_id)
     assert (loaded["session"]["busy"], "turnId" in loaded) == (True, False)
     with pytest.raises(Refused, match=r"1002: another marvin \(process \d+\) is at work in session") as refused:
         await turn(other, session_id, "refused", "reject")
@@ -101,19 +92,19 @@ async def test_what_is_at_work_elsewhere_is_busy_and_a_prompt_may_wait_for_it(
     model_server.release(99)
     await editor.event("turn.finished", session_id)
     assert (await other.event("turn.finished", session_id, nth=2))["turnId"] == queued[1]["turnId"]
-    assert said(await load(editor, session_id)) == ["first", "Theirs", "2", "Ours", "3", "Ours"]
+    assert said(await editor.load(session_id)) == ["first", "Theirs", "2", "Ours", "3", "Ours"]
 
 
 async def test_a_question_is_answered_from_another_editor(
     start: Start, editor: Editor, workspace: Path, model_server: ThreadedModelServer
 ) -> None:
-    model_server.play([command("touch made"), says("ok")])
+    model_server.play([runs("touch made"), says("ok")])
     other = await start()
     session_id = await editor.session(workspace)
-    await load(other, session_id)
+    await other.load(session_id)
     await editor.turn(session_id)
     asked = (await editor.event("permission.requested", session_id))["permission"]
-    loaded = await load(other, session_id)
+    loaded = await other.load(session_id)
     assert loaded["openPermissions"] == [asked]
     assert [item.get("status") for item in loaded["items"]] == [None, None, "running"]
     params = {"permissionId": asked["id"], "decision": "allowOnce"}
@@ -124,13 +115,13 @@ async def test_a_question_is_answered_from_another_editor(
     assert (resolved["decision"], resolved["by"]) == ("allowOnce", "editor")
     await editor.event("turn.finished", session_id)
     assert (workspace / "made").exists()
-    assert (await load(other, session_id))["openPermissions"] == []
+    assert (await other.load(session_id))["openPermissions"] == []
 
 
 async def test_a_question_is_answered_from_the_terminal(
     editor: Editor, workspace: Path, marvin: Marvin, model_server: ThreadedModelServer
 ) -> None:
-    model_server.play([command("touch made"), says("ok")])
+    model_server.play([runs("touch made"), says("ok")])
     session_id = await editor.session(workspace)
     assert (await asyncio.to_thread(marvin, "sessions", "questions")).stdout == "Nothing is asked.\n"
     await editor.turn(session_id)
@@ -164,31 +155,31 @@ async def test_prompts_that_were_queued_at_shutdown_are_drafts_that_nothing_star
     model_server.wait_for_request()
     for text in ("second", "third"):
         await turn(editor, session_id, text, "queue")
-    assert (await load(editor, session_id))["drafts"] == []
+    assert (await editor.load(session_id))["drafts"] == []
     assert await editor.leave() == 0
     later = await start()
-    drafts = (await load(later, session_id))["drafts"]
+    drafts = (await later.load(session_id))["drafts"]
     assert [draft["message"]["parts"][0]["text"] for draft in drafts] == ["second", "third"]
     shown = (await asyncio.to_thread(marvin, "sessions", "drafts")).stdout
     assert f"Draft {drafts[1]['id']}, session {session_id}:\nthird\n" in shown
     await later.request("marvin/turn/cancel", {"sessionId": session_id, "turnId": drafts[0]["id"]})
-    assert (await load(later, session_id))["drafts"] == drafts[1:]
+    assert (await later.load(session_id))["drafts"] == drafts[1:]
     done = await asyncio.to_thread(marvin, "sessions", "drafts", "--drop", drafts[1]["id"])
     assert done.stdout == "There are no drafts.\n"
-    assert (await load(later, session_id))["drafts"] == []
+    assert (await later.load(session_id))["drafts"] == []
     assert len(model_server.requests) == 1
 
 
 async def test_after_kill_9_in_the_midst_of_a_turn_another_process_goes_on_at_once(
     start: Start, editor: Editor, workspace: Path, model_server: ThreadedModelServer
 ) -> None:
-    model_server.play([command("echo up; sleep 60"), says("ok")])
+    model_server.play([runs("echo up; sleep 60"), says("ok")])
     other = await start()
     session_id = await editor.session(workspace)
     await editor.turn(session_id, "first")
     asked = (await editor.event("permission.requested", session_id))["permission"]
     await turn(editor, session_id, "waits", "queue")
-    loaded = await load(other, session_id)
+    loaded = await other.load(session_id)
     assert loaded["openPermissions"] == [asked]
     told = len(other.messages)
     editor.process.kill()
@@ -196,7 +187,7 @@ async def test_after_kill_9_in_the_midst_of_a_turn_another_process_goes_on_at_on
     await changed(other, session_id, told, busy=False)
     params = {"permissionId": asked["id"], "decision": "allowOnce"}
     assert await other.request("marvin/permission/answer", params) == {"accepted": False}
-    loaded = await load(other, session_id)
+    loaded = await other.load(session_id)
     assert (loaded["openPermissions"], loaded["session"]["busy"]) == ([], False)
     assert [draft["message"]["parts"][0]["text"] for draft in loaded["drafts"]] == ["waits"]
     assert loaded["items"][-1]["status"] == "cancelled"
@@ -206,7 +197,7 @@ async def test_after_kill_9_in_the_midst_of_a_turn_another_process_goes_on_at_on
     sent = [message for message in model_server.requests[-1].json["messages"] if message["role"] != "system"]
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user"]
     assert sent[2]["tool_call_id"] == sent[1]["tool_calls"][0]["id"]
-    assert said(await load(other, session_id)) == ["first", "second", "Back again."]
+    assert said(await other.load(session_id)) == ["first", "second", "Back again."]
 
 
 async def test_a_title_that_is_changed_elsewhere_is_told(start: Start, editor: Editor, workspace: Path) -> None:

@@ -17,7 +17,7 @@ async def fork(editor: Editor, session_id: str, **params: Any) -> Any:
 
 
 async def texts(editor: Editor, session_id: str) -> list[str]:
-    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    loaded = await editor.load(session_id)
     return [
         "".join(part.get("text", "") for part in item["message"]["parts"])
         if item["kind"] == "message"
@@ -34,7 +34,7 @@ async def test_a_fork_goes_on_from_the_end_and_leaves_its_origin_alone(
     await editor.turn(origin, "first")
     await editor.event("turn.finished", origin)
     session = await fork(editor, origin)
-    told = (await editor.request("marvin/session/load", {"sessionId": origin}))["session"]
+    told = (await editor.load(origin))["session"]
     times = {"createdAt": session["createdAt"], "updatedAt": session["createdAt"]}
     assert session == {**told, **times, "id": session["id"], "parentId": origin}
     await editor.turn(session["id"], "second")
@@ -56,12 +56,12 @@ async def test_a_fork_ends_with_the_item_that_is_named_and_what_answers_it(
     for number in (1, 2):
         await editor.turn(origin, f"prompt {number}")
         await editor.event("turn.finished", origin, nth=number)
-    items = (await editor.request("marvin/session/load", {"sessionId": origin}))["items"]
+    items = (await editor.load(origin))["items"]
     assert [item["kind"] for item in items[:4]] == ["message", "message", "toolCall", "message"]
     asks, call = items[1]["id"], items[2]["id"]
     for item_id in (asks, call):
         forked = (await fork(editor, origin, atItemId=item_id))["id"]
-        loaded = await editor.request("marvin/session/load", {"sessionId": forked})
+        loaded = await editor.load(forked)
         assert loaded["items"] == [{name: each[name] for name in each if name != "turnId"} for each in items[:3]]
         assert loaded["items"][2]["status"] == "ok"
     with pytest.raises(Refused, match="no item 'nothing'"):
@@ -78,7 +78,7 @@ async def test_a_fork_keeps_what_it_shares_when_its_origin_is_deleted(editor: Ed
     said = await texts(editor, forked)
     await editor.request("marvin/session/delete", {"sessionId": origin})
     assert await texts(editor, forked) == said
-    assert "parentId" not in (await editor.request("marvin/session/load", {"sessionId": forked}))["session"]
+    assert "parentId" not in (await editor.load(forked))["session"]
 
 
 async def test_a_fork_of_an_ephemeral_session_is_ephemeral(start: Start, workspace: Path) -> None:

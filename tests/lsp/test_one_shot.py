@@ -22,7 +22,7 @@ async def test_it_runs_in_a_session_of_its_own(
 ) -> None:
     begun = await editor.request("marvin/oneShot", params(workspace, instruction="For a child."))
     await editor.event("turn.finished", begun["sessionId"])
-    loaded = await editor.request("marvin/session/load", {"sessionId": begun["sessionId"]})
+    loaded = await editor.load(begun["sessionId"])
     assert loaded["session"]["title"] == "Explain README.md:1-2"
     asked = str(model_server.requests[0].json)
     assert "It is about README.md:1-2." in asked
@@ -77,7 +77,7 @@ async def test_a_file_outside_of_the_workspace_does_not_move_the_root(
     editor.notify("textDocument/didOpen", {"textDocument": document})
     begun = await editor.request("marvin/oneShot", {"action": "explain", "uri": outside.as_uri()})
     await editor.event("turn.finished", begun["sessionId"])
-    loaded = await editor.request("marvin/session/load", {"sessionId": begun["sessionId"]})
+    loaded = await editor.load(begun["sessionId"])
     assert loaded["session"]["cwd"] == str(workspace)
 
 

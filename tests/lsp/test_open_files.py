@@ -45,11 +45,10 @@ async def test_a_turn_reads_edits_and_runs_what_is_open_while_the_person_types_a
     person.on_edit = lambda: typed and person.type(uri, 0, 0, typed.pop(0)) if len(typed) == 2 else None
     session_id = await editor.session(repository)
     turn_id = await editor.turn(session_id, "Fix total.")
-    asked = await editor.event("permission.requested", session_id)
+    await editor.event("permission.requested", session_id)
     edited = f"# mine 0\n# unsaved\n\n{on_disk.replace(wrong, '    return sum(prices)')}"
     assert (person.text(uri), basket.read_text()) == (edited, on_disk)
-    params = {"permissionId": asked["permission"]["id"], "decision": "allowOnce"}
-    assert await editor.request("marvin/permission/answer", params) == {"accepted": True}
+    assert await editor.decide(session_id, "allowOnce")
     assert await finished(editor, session_id) == "completed"
     read, _, ran = answers(model_server)
     assert "# unsaved" in read
@@ -97,7 +96,7 @@ async def test_hunks_are_reviewed_one_by_one_and_a_rejected_one_is_taken_back_in
     await editor.turn(session_id)
     assert await finished(editor, session_id) == "completed"
     applied = (await editor.event("patch.applied", session_id))["patch"]
-    pending = (await editor.request("marvin/session/load", {"sessionId": session_id}))["pendingPatches"]
+    pending = (await editor.load(session_id))["pendingPatches"]
     assert [each["id"] for each in pending] == [applied["id"]]
     first, second = [hunk["id"] for hunk in applied["edits"][0]["hunks"]]
     person.put(uri, "line 0\n", "mine\n")
@@ -105,7 +104,7 @@ async def test_hunks_are_reviewed_one_by_one_and_a_rejected_one_is_taken_back_in
     assert await editor.request("marvin/patch/resolve", params) == {"applied": [first, second], "failed": []}
     expected = file.read_text().replace("line 0\n", "mine\n").replace("line 2\n", "two\n", 1)
     assert person.text(uri) == expected
-    assert (await editor.request("marvin/session/load", {"sessionId": session_id}))["pendingPatches"] == []
+    assert (await editor.load(session_id))["pendingPatches"] == []
     with pytest.raises(Refused, match="1007"):
         await editor.request("marvin/patch/resolve", params)
     with pytest.raises(Refused, match="1005"):

@@ -10,13 +10,9 @@ from tests.servers.model_server import ThreadedModelServer
 from tests.servers.scenarios import says
 
 
-async def load(editor: Editor, session_id: str) -> Any:
-    return await editor.request("marvin/session/load", {"sessionId": session_id})
-
-
 async def queued(editor: Editor, session_id: str) -> list[tuple[str, str]]:
     """The turn and the first part of each."""
-    waiting = (await load(editor, session_id))["queued"]
+    waiting = (await editor.load(session_id))["queued"]
     return [(each["turnId"], each["message"]["parts"][0]["text"]) for each in waiting]
 
 
@@ -39,7 +35,7 @@ async def test_what_is_queued_is_loaded_as_it_was_said(
     context = [{"type": "text", "text": "an error", "title": "Terminal"}]
     second = await editor.turn(session_id, "second", whenBusy="queue", context=context)
     third = await editor.turn(session_id, "third", whenBusy="queue")
-    loaded = await load(editor, session_id)
+    loaded = await editor.load(session_id)
     message = loaded["queued"][0]["message"]
     assert loaded["queued"][0] == {"turnId": second, "message": message}
     parts = message["parts"]
@@ -101,5 +97,5 @@ async def test_what_another_process_has_queued_is_listed_and_cancelled(
     ]
     end = await other.event("turn.finished", session_id)
     assert (end["turnId"], end["stopReason"]) == (theirs, "cancelled")
-    loaded = await load(other, session_id)
+    loaded = await other.load(session_id)
     assert (loaded["queued"], loaded["drafts"], len(model_server.requests)) == ([], [], 2)

@@ -70,7 +70,7 @@ async def killed(editor: Editor, start: Start) -> Editor:
 
 
 async def pending(editor: Editor, session_id: str) -> Any:
-    return (await editor.request("marvin/session/load", {"sessionId": session_id}))["pendingPatches"]
+    return (await editor.load(session_id))["pendingPatches"]
 
 
 async def resolve(
@@ -146,7 +146,7 @@ async def test_a_turn_that_is_undone_after_a_restart_leaves_nothing_to_review(
 ) -> None:
     session_id, turn_id, made = await patched(editor, files, model_server, replaced())
     again = await killed(editor, start)
-    items = (await again.request("marvin/session/load", {"sessionId": session_id}))["items"]
+    items = (await again.load(session_id))["items"]
     assert [item["turnId"] for item in items] == [turn_id] * 4
     await again.request("marvin/turn/undo", {"sessionId": session_id, "turnId": turn_id})
     resolved = await again.event("patch.resolved", session_id)
@@ -216,7 +216,7 @@ async def test_a_fork_has_nothing_to_review_and_goes_on_when_the_other_is_delete
     session_id, _, made = await patched(editor, files, model_server, replaced())
     again = await killed(editor, start)
     fork = (await again.request("marvin/session/fork", {"sessionId": session_id}))["session"]["id"]
-    loaded = await again.request("marvin/session/load", {"sessionId": fork})
+    loaded = await again.load(fork)
     assert (loaded["pendingPatches"], [item for item in loaded["items"] if "turnId" in item]) == ([], [])
     await again.request("marvin/session/delete", {"sessionId": session_id})
     with pytest.raises(Refused, match="1005"):

@@ -13,10 +13,6 @@ from tests.servers.reply import Call, Reply, Said, Thought
 from tests.servers.scenarios import calls, says
 
 
-async def load(editor: Editor, session_id: str, **params: Any) -> Any:
-    return await editor.request("marvin/session/load", {"sessionId": session_id, **params})
-
-
 async def finished(editor: Editor, session_id: str, text: str = "go", nth: int = 1) -> None:
     await editor.turn(session_id, text)
     await editor.event("turn.finished", session_id, nth=nth)
@@ -35,7 +31,7 @@ async def test_a_session_is_begun_with_what_was_asked_for(editor: Editor, worksp
         "updatedAt": session["createdAt"],
         "busy": False,
     }
-    assert (await load(editor, session["id"])) == {
+    assert (await editor.load(session["id"])) == {
         "session": session,
         "items": [],
         "seq": 0,
@@ -111,7 +107,7 @@ async def test_a_loaded_session_has_its_messages_and_tool_calls(
     model_server.play([Reply(Said((Thought("hm"), "I look.", call))), says("A workspace.")])
     session_id = await editor.session(workspace)
     await finished(editor, session_id, "What is this?")
-    loaded = await load(editor, session_id)
+    loaded = await editor.load(session_id)
     prompt, looks, read, answer = loaded["items"]
     assert [item["kind"] for item in loaded["items"]] == ["message", "message", "toolCall", "message"]
     assert prompt["message"]["parts"] == [{"type": "text", "text": "What is this?"}]
@@ -147,12 +143,12 @@ async def test_older_messages_come_page_by_page(
     page: Any = {}
     for _ in range(3):
         before = {"before": page["cursor"]} if page else {}
-        page = await load(editor, session_id, limit=2, **before)
+        page = await editor.load(session_id, limit=2, **before)
         texts[:0] = [item["message"]["parts"][0]["text"] for item in page["items"]]
     assert texts == [f"{who} {number}" for number in (1, 2, 3) for who in ("prompt", "answer")]
     assert "cursor" not in page
     with pytest.raises(Refused, match="no entry 'nothing'"):
-        await load(editor, session_id, before="nothing")
+        await editor.load(session_id, before="nothing")
 
 
 async def test_a_snapshot_in_the_midst_of_a_turn_has_what_is_going_on(
@@ -162,7 +158,7 @@ async def test_a_snapshot_in_the_midst_of_a_turn_has_what_is_going_on(
     session_id = await editor.session(workspace)
     turn_id = await editor.turn(session_id)
     asked = await editor.event("permission.requested", session_id)
-    loaded = await load(editor, session_id)
+    loaded = await editor.load(session_id)
     assert loaded["openPermissions"] == [asked["permission"]]
     assert (loaded["turnId"], loaded["session"]["busy"]) == (turn_id, True)
     assert [item.get("status") for item in loaded["items"]] == [None, None, "running"]
@@ -176,12 +172,10 @@ async def test_a_call_that_has_ended_while_its_round_goes_on_has_its_result_in_a
     model_server.play([Reply(Said(tuple(calls)))])
     session_id = await editor.session(workspace)
     await editor.turn(session_id)
-    asked = await editor.event("permission.requested", session_id)
-    params = {"permissionId": asked["permission"]["id"], "decision": "allowOnce"}
-    await editor.request("marvin/permission/answer", params)
+    await editor.decide(session_id, "allowOnce")
     await editor.event("permission.requested", session_id, nth=2)
     ended = await editor.event("tool.finished", session_id)
-    items = (await load(editor, session_id))["items"]
+    items = (await editor.load(session_id))["items"]
     assert [(item.get("status"), item.get("output")) for item in items] == [
         (None, None),
         (None, None),
@@ -197,11 +191,11 @@ async def test_pages_of_one_message_have_every_call_with_its_result(
     model_server.play([Reply(Said((call,))), Reply(Said((call,))), says("Done.")])
     session_id = await editor.session(workspace)
     await finished(editor, session_id, "go")
-    whole = (await load(editor, session_id))["items"]
-    page = await load(editor, session_id, limit=1)
+    whole = (await editor.load(session_id))["items"]
+    page = await editor.load(session_id, limit=1)
     items = page["items"]
     while "cursor" in page:
-        page = await load(editor, session_id, limit=1, before=page["cursor"])
+        page = await editor.load(session_id, limit=1, before=page["cursor"])
         items = [*page["items"], *items]
     assert items == whole
     assert [item.get("status") for item in whole] == [None, None, "ok", None, "ok", None]
@@ -209,7 +203,7 @@ async def test_pages_of_one_message_have_every_call_with_its_result(
     foreign = await editor.session(workspace)
     await finished(editor, foreign)
     with pytest.raises(Refused, match="no entry"):
-        await load(editor, session_id, before=(await load(editor, foreign))["items"][-1]["id"])
+        await editor.load(session_id, before=(await editor.load(foreign))["items"][-1]["id"])
 
 
 async def test_a_snapshot_has_the_text_so_far_and_the_events_go_on_after_it(
@@ -221,7 +215,7 @@ async def test_a_snapshot_has_the_text_so_far_and_the_events_go_on_after_it(
     model_server.wait_for_request()
     model_server.release(2)
     await editor.event("message.delta", session_id)
-    loaded = await load(editor, session_id)
+    loaded = await editor.load(session_id)
     model_server.release(99)
     await editor.event("turn.finished", session_id)
     later = [
@@ -232,7 +226,7 @@ async def test_a_snapshot_has_the_text_so_far_and_the_events_go_on_after_it(
     ]
     rest = "".join(event["text"] for event in later if event["type"] == "message.delta")
     assert loaded["partial"]["text"] + rest == "One two three."
-    assert "partial" not in await load(editor, session_id)
+    assert "partial" not in await editor.load(session_id)
 
 
 async def test_a_session_is_renamed_and_put_away(editor: Editor, workspace: Path) -> None:
@@ -286,17 +280,17 @@ async def test_an_unknown_session_is_said_to_be_one(editor: Editor, workspace: P
 async def test_the_start_of_an_id_is_no_id(editor: Editor, workspace: Path) -> None:
     session_id = await editor.session(workspace)
     with pytest.raises(Refused, match="1001"):
-        await load(editor, session_id[:-1])
+        await editor.load(session_id[:-1])
 
 
 async def test_an_ephemeral_session_leaves_nothing(start: Start, editor: Editor, workspace: Path) -> None:
     session_id = await editor.session(workspace, ephemeral=True)
     await finished(editor, session_id)
     assert (await editor.request("marvin/session/list"))["sessions"] == []
-    assert len((await load(editor, session_id))["items"]) == 2
+    assert len((await editor.load(session_id))["items"]) == 2
     assert await editor.leave() == 0
     with pytest.raises(Refused, match="1001"):
-        await load(await start(), session_id)
+        await (await start()).load(session_id)
 
 
 async def test_an_ephemeral_session_is_in_no_list_of_others_and_goes_when_its_server_is_killed(
@@ -312,11 +306,11 @@ async def test_an_ephemeral_session_is_in_no_list_of_others_and_goes_when_its_se
     await editor.process.wait()
     later = await start()
     with pytest.raises(Refused, match="1001"):
-        await load(later, session_id)
-    assert len((await load(later, forked))["items"]) == 2
+        await later.load(session_id)
+    assert len((await later.load(forked))["items"]) == 2
     assert await other.leave() == 0
     with pytest.raises(Refused, match="1001"):
-        await load(later, forked)
+        await later.load(forked)
 
 
 async def test_two_processes_share_a_store_but_not_a_session(
@@ -327,7 +321,7 @@ async def test_two_processes_share_a_store_but_not_a_session(
     await editor.turn(session_id)
     model_server.wait_for_request()
     other = await start()
-    assert len((await load(other, session_id))["items"]) == 1
+    assert len((await other.load(session_id))["items"]) == 1
     with pytest.raises(Refused, match=r"1002: another marvin \(process \d+\) is at work in session"):
         await other.turn(session_id)
     with pytest.raises(Refused, match="1002"):
@@ -335,7 +329,7 @@ async def test_two_processes_share_a_store_but_not_a_session(
     assert await editor.leave() == 0
     model_server.play([says("Mine now.")])
     await finished(other, session_id)
-    texts = json.dumps((await load(other, session_id))["items"])
+    texts = json.dumps((await other.load(session_id))["items"])
     assert "Mine now." in texts
 
 

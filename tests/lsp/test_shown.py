@@ -30,8 +30,7 @@ from marvin_server.protocol.sessions import Session
 from marvin_server.sanitise import printable
 from tests.lsp.editor import Editor, Refused
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import runs, says
 
 BAD = "a\x1b]0;x\x07\u202eb"
 GOOD = "a␛]0;x␇⟨U+202E⟩b"
@@ -94,21 +93,20 @@ async def test_what_a_model_and_a_client_write_reaches_the_editor_harmless(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer
 ) -> None:
     line = f"echo {BAD}"
-    model_server.play([calls(Call("run_command", json.dumps({"command": line}))), says("\x1b", "[2Jdone", "\u202e")])
+    model_server.play([runs(line), says("\x1b", "[2Jdone", "\u202e")])
     session_id = await editor.session(workspace, title=f"{BAD}\nsecond")
     await editor.turn(session_id)
     asked = (await editor.event("permission.requested", session_id))["permission"]
     assert (asked["command"]["display"], asked["command"]["revealed"]) == (line, f"echo {GOOD}")
     assert asked["title"] == f"echo {GOOD}"
-    loaded = await editor.request("marvin/session/load", {"sessionId": session_id})
+    loaded = await editor.load(session_id)
     assert (loaded["openPermissions"], loaded["session"]["title"]) == ([asked], f"{GOOD} second")
-    await editor.request("marvin/permission/answer", {"permissionId": asked["id"], "decision": "deny"})
+    await editor.decide(session_id, "deny")
     await editor.event("turn.finished", session_id)
-    said = "".join(event["text"] for event in editor.events(session_id) if event["type"] == "message.delta")
-    assert said == "␛[2Jdone⟨U+202E⟩"
+    assert editor.said(session_id) == "␛[2Jdone⟨U+202E⟩"
     assert "\x1b" not in "".join(map(str, _texts(editor.messages)))
     with pytest.raises(Refused) as refused:
-        await editor.request("marvin/session/load", {"sessionId": "\u202e"})
+        await editor.load("\u202e")
     assert "\u202e" not in refused.value.error["message"]
 
 

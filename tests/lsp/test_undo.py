@@ -38,7 +38,7 @@ async def test_a_turn_is_taken_back_and_brought_back(
     assert told == would == {"applied": ["new.txt"], "failed": [], "preview": told["preview"], "notes": []}
     assert "-made" in told["preview"]
     assert not (workspace / "new.txt").exists()
-    *_, said = (await editor.request("marvin/session/load", {"sessionId": session_id}))["items"]
+    *_, said = (await editor.load(session_id))["items"]
     assert "took back" in said["message"]["parts"][0]["text"]
     assert (await take(editor, "redo", session_id, turn_id))["applied"] == ["new.txt"]
     types = [event["type"] for event in editor.events(session_id)]

@@ -19,8 +19,7 @@ __all__ = ["editor", "person"]
 async def answered(editor: Editor, session_id: str, decision: str, *, nth: int = 1) -> Any:
     """The ``nth`` question, answered."""
     asked = (await editor.event("permission.requested", session_id, nth=nth))["permission"]
-    params = {"permissionId": asked["id"], "decision": decision}
-    assert await editor.request("marvin/permission/answer", params) == {"accepted": True}
+    assert await editor.decide(session_id, decision, nth=nth)
     return asked
 
 

@@ -77,16 +77,41 @@ function M.idle()
   end)
 end
 
---- The text of the question that is asked, once it takes an answer: a key is not taken for one before it could be read.
-function M.read(command)
-  M.wait('the question ' .. (command or ''), function()
+--- Until a question is on the card that has these words.
+function M.see_question(words)
+  M.wait('the question ' .. words, function()
     local buf = M.card()
-    return buf and M.text(buf):find(command or '', 1, true)
+    return buf and M.text(buf):find(words, 1, true)
   end)
+end
+
+--- Until the question takes an answer: a key is not taken for one before it could be read.
+function M.settle()
   vim.wait(450, function()
     return false
   end)
+end
+
+--- The text of the question that is asked, once it takes an answer.
+function M.read(words)
+  M.see_question(words or '')
+  M.settle()
   return M.text((M.card()))
+end
+
+--- Until the question was answered and the turn has ended.
+function M.answered()
+  M.wait('the end of the question', function()
+    return M.card() == nil
+  end)
+  M.idle()
+end
+
+--- Until so many hunks wait for a decision.
+function M.review(count)
+  M.wait(count .. ' hunks', function()
+    return #require('marvin.pending').open() == count
+  end)
 end
 
 --- Type into Neovim as a person does.

@@ -7,24 +7,25 @@ from typing import Any
 from tests.e2e import editors
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
+from tests.servers.openai_request import asked
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, deltas, says
 
 
 def _answer(body: Any, _: int) -> Reply:
     messages = body["messages"]
-    last = next(one for one in reversed(messages) if one["role"] == "user")
-    asked = str(last["content"])
-    if asked.startswith("Fix"):
+    prompt = asked(body)
+    if prompt.startswith("Fix"):
         patch = {"path": "shop/basket.py", "old_str": editors.BEFORE, "new_str": editors.AFTER}
         return says("Done.") if messages[-1]["role"] == "tool" else calls(Call("apply_patch", json.dumps(patch)))
-    if asked.startswith("Wait"):
+    if prompt.startswith("Wait"):
         patch = {"path": "shop/other.py", "old_str": "here = 1", "new_str": "here = 2"}
         steps = (Call("run_command", '{"command": "true"}'), Call("apply_patch", json.dumps(patch)))
-        done = sum(one["role"] == "tool" for one in messages[messages.index(last) :])
+        last = max(at for at, one in enumerate(messages) if one["role"] == "user")
+        done = sum(one["role"] == "tool" for one in messages[last:])
         return calls(steps[done]) if done < len(steps) else says("Done.")
-    if asked.startswith("Look"):
-        return says("I see: typed" if "result = typed" in asked else "I see nothing")
+    if prompt.startswith("Look"):
+        return says("I see: typed" if "result = typed" in prompt else "I see nothing")
     return deltas(200, gap=0.005)
 
 

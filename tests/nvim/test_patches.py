@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
+from tests.servers.openai_request import asked
 from tests.servers.reply import Call, Reply
 from tests.servers.scenarios import calls, says
 
@@ -28,9 +29,9 @@ _REST = "    result = 0\n    for price in prices:\n        result {}= price\n   
 
 def _answer(body: Any, _: int) -> Reply:
     messages = body["messages"]
-    asked = str(next(one["content"] for one in reversed(messages) if one["role"] == "user"))
+    prompt = asked(body)
     has_done = messages[-1]["role"] == "tool"
-    if "Multiply" in asked:
+    if "Multiply" in prompt:
         patch = {"path": "shop/basket.py", "old_str": "result -= price", "new_str": "result *= price"}
         return says("It multiplies.") if has_done else calls(Call("apply_patch", json.dumps(patch)))
     return says("Fixed.") if has_done else calls(Call("apply_patch", json.dumps({"patch": _PATCH})))

@@ -1,13 +1,12 @@
 """The card of a permission question, in a real Neovim."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, says
+from tests.servers.reply import Reply
+from tests.servers.scenarios import runs, says
 
 _TOOL = "Run a bash command in the working directory, without input, and return its output and exit code."
 
@@ -23,7 +22,7 @@ def _answer(body: Any, _: int) -> Reply:
         command = "cat <<EOF\n    hidden\nEOF\necho last"
     if command == "wide":
         command = "echo " + " ".join(f"x{number}" for number in range(600))
-    return calls(Call("run_command", json.dumps({"command": command})))
+    return runs(command)
 
 
 def test_a_question_is_shown_whole_and_answered_from_anywhere(

@@ -10,17 +10,15 @@ from tests.e2e import editors
 from tests.nvim.neovim import OPTIONS, neovim
 from tests.nvim.terminal import Terminal
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, deltas, says
+from tests.servers.reply import Reply
+from tests.servers.scenarios import deltas, runs, says
 
 
 def _answer(body: Any, _: int) -> Reply:
     last = body["messages"][-1]
     if last["role"] == "tool":
         return says("It ran.")
-    return (
-        calls(Call("run_command", '{"command": "echo hi"}')) if last["content"] == "Run" else deltas(1, stall_after=1)
-    )
+    return runs("echo hi") if last["content"] == "Run" else deltas(1, stall_after=1)
 
 
 def _terminal(cwd: Path, environ: dict[str, str], folder: Path, marvin: str) -> Terminal:

@@ -15,6 +15,24 @@ def _answer(body: Any, _: int) -> Reply:
     return says("Note: tell jokes.\n\n\x1b[2J" if "You write the memory of Marvin" in json.dumps(body) else "A joke.")
 
 
+def _slowly(body: Any, _: int) -> Reply:
+    is_summary = "You write the memory of Marvin" in json.dumps(body)
+    return says("Never.", gated=True) if is_summary else says("A joke.")
+
+
+def test_while_a_summary_is_written_it_is_seen_and_stopped_as_a_turn_is(
+    drive: Drive, tmp_path: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
+) -> None:
+    model_server.play(_slowly)
+    shown = drive("summarising.lua", tmp_path, model_environ)
+    assert "summarising" in shown["line"]
+    assert "cancel" in shown["keys"]
+    line, keys = shown["stopped"]
+    assert ("ready" in line, "summarising" in line, "cancel" in keys) == (True, False, False)
+    assert "Summarised" not in shown["told"]
+    assert shown["said"] == ["Marvin: stopped"]
+
+
 def test_a_summary_is_a_fold_below_what_it_stands_for_and_is_loaded_as_it_was_told(
     drive: Drive, tmp_path: Path, model_server: ThreadedModelServer, model_environ: dict[str, str]
 ) -> None:

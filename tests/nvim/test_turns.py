@@ -5,19 +5,20 @@ from typing import Any
 
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, deltas, says
+from tests.servers.openai_request import asked
+from tests.servers.reply import Reply
+from tests.servers.scenarios import deltas, runs, says
 
 
 def _answer(body: Any, _: int) -> Reply:
-    asked = str(next(one["content"] for one in reversed(body["messages"]) if one["role"] == "user"))
-    if asked == "Run":
-        return calls(Call("run_command", '{"command": "true"}'))
-    if "Stall" in asked:
+    prompt = asked(body)
+    if prompt == "Run":
+        return runs("true")
+    if "Stall" in prompt:
         return deltas(1, stall_after=1)
-    if "there?" in asked:
+    if "there?" in prompt:
         return says("Here I am.")
-    return says("Then this." if "then?" in asked else "I look.")
+    return says("Then this." if "then?" in prompt else "I look.")
 
 
 def test_prompts_wait_and_steer_a_cancel_keeps_what_came_and_a_dead_server_is_started_again(

@@ -5,17 +5,18 @@ from typing import Any
 
 from tests.nvim.neovim import Drive
 from tests.servers.model_server import ThreadedModelServer
-from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, deltas, says
+from tests.servers.openai_request import asked
+from tests.servers.reply import Reply
+from tests.servers.scenarios import deltas, runs, says
 
 
 def _answer(body: Any, _: int) -> Reply:
-    asked = str(next(one["content"] for one in reversed(body["messages"]) if one["role"] == "user"))
-    if asked.startswith("Stall"):
+    prompt = asked(body)
+    if prompt.startswith("Stall"):
         return deltas(1, stall_after=1)
-    if asked.startswith("Look"):
-        return says("I see the basket" if "def total" in asked else "I see nothing")
-    return calls(Call("run_command", '{"command": "true"}')) if asked == "Run" else says("Well.")
+    if prompt.startswith("Look"):
+        return says("I see the basket" if "def total" in prompt else "I see nothing")
+    return runs("true") if prompt == "Run" else says("Well.")
 
 
 def test_no_prompt_is_lost_between_the_input_and_the_model(

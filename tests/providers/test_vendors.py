@@ -105,11 +105,10 @@ def test_a_broken_vendor_file_is_one_line_that_names_it(
 ) -> None:
     file = add_vendor(tmp_path, file_name, content)
     chosen = settings(tmp_path, OPENAI_API_KEY="k")
-    (warning,) = vendors.warnings(chosen)
-    assert warning.startswith(f"{file}{problem}")
-    assert "\n" not in warning
-    with pytest.raises(UsageError, match="a\\."):
+    with pytest.raises(UsageError) as broken:
         vendors.load("a", chosen)
+    assert str(broken.value).startswith(f"{file}{problem}")
+    assert "\n" not in str(broken.value)
     usable = vendors.usable(chosen)
     assert usable
     assert usable.name == "openai"

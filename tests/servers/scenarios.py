@@ -3,6 +3,7 @@
 Unless its name says otherwise a scenario says ``GREETING``; one with a tool call asks for ``CALL``, then says ``DONE``.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -23,6 +24,11 @@ def says(*parts: str, **delivery: Any) -> Reply:
 def calls(*wanted: Call) -> Reply:
     """A reply that asks for tool calls."""
     return Reply(Said(wanted))
+
+
+def runs(command: str) -> Reply:
+    """A reply that asks to run a command."""
+    return calls(Call("run_command", json.dumps({"command": command})))
 
 
 def status(code: int, **headers: str) -> Reply:

@@ -1,6 +1,7 @@
 """What the suites of sessions share: a store of the test's own, and an editor in memory."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,15 @@ from tests.session.turns import Opener
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "marvin.db")
-    yield store
-    store.close()
+def path(tmp_path: Path) -> Path:
+    """Where the store is."""
+    return tmp_path / "marvin.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with closing(Store.open(path)) as store:
+        yield store
 
 
 @pytest.fixture

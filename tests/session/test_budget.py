@@ -15,7 +15,9 @@ from marvin_server.session.ledger import Ledger
 from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted, call
-from tests.session.turns import finish, stop
+from tests.session.turns import stop, turn
+
+pytestmark = pytest.mark.usefixtures("noon")
 
 # A request of the scripted model has 10 tokens in: it costs a dollar.
 PRICED = "models: {script-1: {input: 100000, output: 0}}\n"
@@ -35,14 +37,6 @@ def begin(workspace: Path, store: Store, tmp_path: Path) -> Any:
 
 def notices(events: list[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Notice)]
-
-
-async def turn(opened: OpenSession) -> list[Event]:
-    subscription = opened.session.subscribe()
-    opened.session.submit("go on")
-    events = await finish(subscription)
-    opened.session.unsubscribe(subscription)
-    return events
 
 
 async def test_a_day_counts_every_session_and_each_warning_comes_once(begin: Any) -> None:

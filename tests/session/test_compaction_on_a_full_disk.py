@@ -16,7 +16,8 @@ from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from tests.agent.scripted import call
-from tests.session.test_compaction import SHORT, SUMMARY, Talker, compactions, seen, talk, turn
+from tests.session.talker import SHORT, SUMMARY, Talker, compactions, seen, talk
+from tests.session.turns import turn
 
 Full = Callable[[], AbstractContextManager[None]]
 ADVICE = "make room on its disk and try again"

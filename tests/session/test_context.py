@@ -22,7 +22,7 @@ from tests.servers.model_server import ModelServer
 from tests.servers.reply import Call
 from tests.servers.scenarios import calls, says
 from tests.session.memory_editor import MemoryEditor
-from tests.session.turns import Opener, finish
+from tests.session.turns import Opener, turn
 
 Opened = Callable[..., OpenSession]
 
@@ -47,14 +47,6 @@ def opened(workspace: Path, store: Store, tmp_path: Path) -> Opened:
     return make
 
 
-async def say(opened: OpenSession, prompt: str = "Hello") -> list[Event]:
-    events = opened.session.subscribe()
-    opened.session.submit(prompt)
-    seen = await finish(events)
-    opened.session.unsubscribe(events)
-    return seen
-
-
 async def reported(opened: OpenSession) -> Report:
     return await context_report.report(opened, lambda _: None)
 
@@ -72,9 +64,9 @@ async def test_the_persons_own_files_are_in_the_prompt_as_they_are_when_a_turn_b
     put(tmp_path / "home/config/profiles/default/preferences.yaml", "theme: dark\ndiet: [vegetarian]\n")
     provider = Scripted(["Hi"], ["Hi"])
     session = opened(provider)
-    await say(session)
+    await turn(session)
     put(tmp_path / "home/config/SOUL.md", "Be brief.")
-    await say(session)
+    await turn(session)
     first, second = (request.system for request in provider.requests)
     for text in ("Be kind.", "Ask before you add a dependency.", "- diet: vegetarian"):
         assert text in first
@@ -88,7 +80,7 @@ async def test_a_file_that_cannot_be_taken_is_told_once(opened: Opened, tmp_path
     (tmp_path / "home/config/SOUL.md").mkdir(parents=True)
     put(tmp_path / "home/config/skills/tea/SKILL.md", "no front matter")
     session = opened(Scripted(["Hi"], ["Hi"]))
-    told = [[event.text for event in await say(session) if isinstance(event, Notice)] for _ in range(2)]
+    told = [[event.text for event in await turn(session) if isinstance(event, Notice)] for _ in range(2)]
     assert [text.partition(" is left out: ")[2] for text in told[0]] == [
         "it is no file",
         "it needs a name and a description between two lines of ---",
@@ -108,9 +100,9 @@ async def test_two_rounds_and_the_next_turn_begin_with_the_same_bytes_up_to_the_
         )
         session = open_session(loaded, selection.choose(loaded), store, workspace, rounds=50)
         await session.context.pin(["b.txt"])
-        await say(session)
+        await turn(session)
         put(workspace / "b.txt", "another beta\n")
-        await say(session)
+        await turn(session)
         await session.session.close()
         await session.ledger.aclose()
         bodies = [request.json for request in server.requests]
@@ -130,22 +122,40 @@ async def test_two_rounds_and_the_next_turn_begin_with_the_same_bytes_up_to_the_
     ]
 
 
+async def test_a_report_is_of_what_is_there_now_and_changes_nothing_that_a_turn_reads(
+    opened: Opened, workspace: Path, tmp_path: Path
+) -> None:
+    session = opened(Scripted(["Hi"]))
+    put(workspace / "AGENTS.md", "Use tabs.")
+    await turn(session)
+    before = session.context.prompt, session.context.skills
+    put(workspace / "AGENTS.md", "Use many, many more tabs.")
+    put(workspace / "CLAUDE.md", "Be brief.")
+    put(tmp_path / "home/config/SOUL.md", "Be kind.")
+    put(tmp_path / "home/config/skills/brew/SKILL.md", "---\nname: brew\ndescription: Tea.\n---\n")
+    await session.context.pin(["a.txt"])
+    names = [line.name for line in (await reported(session)).lines]
+    assert {"AGENTS.md", "CLAUDE.md", "a.txt"} < set(names)
+    assert (session.context.prompt, session.context.skills) == before
+    await session.session.close()
+
+
 async def test_a_pin_is_the_file_as_it_is_in_the_editor_when_the_turn_begins(
     opened: Opened, workspace: Path, editor: MemoryEditor
 ) -> None:
     provider = Scripted([call("read_file", '{"path": "b.txt"}')], ["Hi"], ["Hi"], ["Hi"])
     session = opened(provider, editor=editor)
     await session.context.pin(["a.txt"])
-    await say(session)
+    await turn(session)
     assert '<pinned-file path="a.txt" code="' in provider.requests[0].system
     assert provider.requests[0].system == provider.requests[1].system
     editor.open(workspace / "a.txt")
     editor.type(workspace / "a.txt", "alpha, not saved\n")
-    await say(session)
+    await turn(session)
     assert "alpha, not saved" in provider.requests[2].system
     (workspace / "a.txt").unlink()
     editor.close(workspace / "a.txt")
-    await say(session)
+    await turn(session)
     assert "[it cannot be read: File not found: 'a.txt'." in provider.requests[3].system
     await session.session.close()
 
@@ -160,13 +170,13 @@ async def test_pins_and_drops_stay_with_the_session_and_go_on_in_its_forks(
     soul = next(block.name for block, _ in session.context.blocks() if block.name.endswith("SOUL.md"))
     await session.context.drop(soul)
     await session.context.drop("skills")
-    await say(session)
+    await turn(session)
     await session.session.close()
     fork = store.catalogue.fork(session.session.id)
     for resumed in (session.session.id, fork):
         provider = Scripted(["Hi"])
         again = opened(provider, resume=resumed)
-        await say(again)
+        await turn(again)
         system = provider.requests[0].system
         assert ("alpha" in system, "Be kind." in system, "find-the-cause" in system) == (True, False, False)
         await again.session.close()
@@ -257,12 +267,12 @@ async def test_outside_coding_mode_what_was_said_there_before_is_recalled_and_no
     opened: Opened, store: Store
 ) -> None:
     chat = opened(Scripted(["Lisbon, I would say."]))
-    await say(chat, "Where shall I go in May? " + "x" * 300)
+    await turn(chat, "Where shall I go in May? " + "x" * 300)
     code = opened(Scripted(["Secret sauce."]), coding=True)
-    await say(code, "What is in this project?")
+    await turn(code, "What is in this project?")
     provider = Scripted([call("read_file", '{"path": "a.txt"}')], ["Hi"])
     later = opened(provider)
-    await say(later, "And in June?")
+    await turn(later, "And in June?")
     (earlier,) = {
         request.system.partition("answer what they ask now:\n")[2].partition("\n\n")[0] for request in provider.requests
     }
@@ -271,22 +281,22 @@ async def test_outside_coding_mode_what_was_said_there_before_is_recalled_and_no
     assert len(person) == len("Person: ") + 200
     assert marvin == "Marvin: Lisbon, I would say."
     coding = Scripted(["Hi"])
-    await say(opened(coding, coding=True))
+    await turn(opened(coding, coding=True))
     assert "Lisbon" not in coding.requests[0].system
     again = Scripted(["Hi"])
-    await say(opened(again, resume=later.session.id))
+    await turn(opened(again, resume=later.session.id))
     assert "Lisbon" in again.requests[0].system
     assert "And in June?" not in again.requests[0].system
 
 
 async def test_a_conversation_that_went_on_in_coding_mode_is_recalled_no_more(opened: Opened, store: Store) -> None:
     chat = opened(Scripted(["Lisbon."]))
-    await say(chat, "Where to?")
+    await turn(chat, "Where to?")
     assert store.catalogue.is_chat(chat.session.id)
     opened(Scripted(), resume=chat.session.id, coding=True)
     assert not store.catalogue.is_chat(chat.session.id)
     provider = Scripted(["Hi"])
-    await say(opened(provider))
+    await turn(opened(provider))
     assert "Lisbon" not in provider.requests[0].system
 
 
@@ -299,6 +309,6 @@ async def test_a_secret_of_the_environment_is_blotted_out_of_a_pin(
     loaded = settings.load({"approve": "none"}, environ)
     session = open_session(loaded, Choice(provider, free=True), store, workspace, rounds=5)
     await session.context.pin(["notes.txt"])
-    await say(session)
+    await turn(session)
     assert "The key is ***." in provider.requests[0].system
     await session.session.close()

@@ -33,10 +33,10 @@ from marvin_server.session.session import Session
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted, call
 from tests.session.memory_editor import MemoryEditor, UndoStep
+from tests.session.turns import Opener
 
 LINES = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 E = TypeVar("E")
-Opener = Callable[..., OpenSession]
 Turn = Callable[..., Awaitable[list[Event]]]
 
 

@@ -7,25 +7,17 @@ from typing import Any
 import pytest
 
 from marvin_server import settings
-from marvin_server.events import Event, Notice
+from marvin_server.events import Notice
 from marvin_server.providers.selection import Choice
 from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted
-from tests.session.turns import finish
+from tests.session.turns import turn
 
 
 def opened(store: Store, folder: Path, provider: Scripted, home: Path, **flags: Any) -> OpenSession:
     loaded = settings.load({"approve": "none", **flags}, {"MARVIN_HOME": str(home), "PATH": "/usr/bin:/bin"})
     return open_session(loaded, Choice(provider, free=True), store, folder, rounds=50)
-
-
-async def say(opened: OpenSession, prompt: str = "Hello") -> list[Event]:
-    events = opened.session.subscribe()
-    opened.session.submit(prompt)
-    seen = await finish(events)
-    opened.session.unsubscribe(events)
-    return seen
 
 
 @pytest.mark.parametrize(
@@ -43,7 +35,7 @@ async def test_the_name_of_a_folder_is_one_line_of_the_prompt(
     folder.mkdir()
     provider = Scripted(["Yes."])
     session = opened(store, folder, provider, tmp_path / "home")
-    await say(session)
+    await turn(session)
     assert provider.requests[0].system.endswith(f"Working directory: {tmp_path}/{shown}")
     await session.session.close()
 
@@ -59,7 +51,7 @@ async def test_a_pin_that_leads_to_a_secret_by_now_is_not_sent_and_told_once(sto
     await session.context.pin(["plan.md"])
     pinned.unlink()
     pinned.symlink_to(".env")
-    told = [[event.text for event in await say(session) if isinstance(event, Notice)] for _ in range(2)]
+    told = [[event.text for event in await turn(session) if isinstance(event, Notice)] for _ in range(2)]
     assert told == [["the pin plan.md cannot be read: .env: it may hold secrets"], []]
     assert "hunter2" not in "".join(request.system for request in provider.requests)
     await session.session.close()
@@ -70,7 +62,7 @@ async def test_several_files_that_nobody_accepted_are_named_in_one_sentence(stor
         (tmp_path / ".claude/skills" / name).mkdir(parents=True)
         (tmp_path / ".claude/skills" / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Do it.\n---\n")
     session = opened(store, tmp_path, Scripted(["Yes."]), tmp_path / "home")
-    (told,) = [event.text for event in await say(session) if isinstance(event, Notice)]
+    (told,) = [event.text for event in await turn(session) if isinstance(event, Notice)]
     assert told.startswith(
         ".claude/skills/deploy/SKILL.md, .claude/skills/release/SKILL.md are left out: nobody has accepted them"
     )
@@ -82,7 +74,7 @@ async def test_a_file_that_is_a_dropped_instruction_and_a_pin_is_told_as_both(st
     session = opened(store, tmp_path, Scripted(["Yes."]), tmp_path / "home")
     await session.context.drop("AGENTS.md")
     await session.context.pin(["AGENTS.md"])
-    await say(session)
+    await turn(session)
     told = [(block.kind, is_sent) for block, is_sent in session.context.blocks() if block.name == "AGENTS.md"]
     assert told == [("instructions", False), ("pin", True)]
     await session.session.close()

@@ -5,14 +5,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marvin_server import settings
 from marvin_server.agent.permissions import Answer
 from marvin_server.errors import SessionOwned, UsageError
 from marvin_server.events import (
@@ -26,15 +25,13 @@ from marvin_server.events import (
     TurnStarted,
 )
 from marvin_server.messages import Message, ToolResult, new_id, user_message
-from marvin_server.providers.selection import Choice
-from marvin_server.session.opening import OpenSession, open_session
 from marvin_server.session.store import Store
 from marvin_server.session.subscription import Subscription
 from tests.agent.scripted import Hang, Scripted, call
 from tests.patience import SECONDS
+from tests.session.turns import Opener
 
 ROOT = Path(__file__).parents[2]
-Opener = Callable[..., OpenSession]
 
 
 class Other:
@@ -73,17 +70,6 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "marvin.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with closing(Store.open(path)) as store:
-        yield store
-
-
-@pytest.fixture
 def other(store: Store, path: Path) -> Iterator[Other]:
     other = Other(path)
     yield other
@@ -91,18 +77,6 @@ def other(store: Store, path: Path) -> Iterator[Other]:
     for stream in (other.process.stdin, other.process.stdout):
         if stream:
             stream.close()
-
-
-@pytest.fixture
-def opener(store: Store, tmp_path: Path) -> Opener:
-    folder = tmp_path / "workspace"
-    folder.mkdir()
-
-    def make(provider: Scripted, resume: str | None = None, **flags: Any) -> OpenSession:
-        loaded = settings.load(flags, {"MARVIN_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
-        return open_session(loaded, Choice(provider, free=True), store, folder, rounds=9, resume=resume)
-
-    return make
 
 
 async def until(subscription: Subscription, kind: type[Event]) -> list[Event]:

@@ -11,14 +11,12 @@ import pytest
 
 from marvin_server import settings
 from marvin_server.events import (
-    Event,
     MessageFinished,
     Patch,
     PatchApplied,
     PatchResolved,
     Rejection,
     ToolFinished,
-    TurnFinished,
 )
 from marvin_server.messages import ToolCall
 from marvin_server.providers.selection import Choice
@@ -27,6 +25,7 @@ from marvin_server.session.reviews import FailedHunk, Resolution
 from marvin_server.session.store import Store
 from tests.agent.scripted import Scripted, call
 from tests.session.memory_editor import MemoryEditor
+from tests.session.turns import turn
 
 Made = tuple[OpenSession, list[Patch]]
 Make = Callable[..., Awaitable[Made]]
@@ -67,19 +66,6 @@ def make(opener: Callable[..., OpenSession]) -> Make:
         return opened, [event.patch for event in await turn(opened) if isinstance(event, PatchApplied)]
 
     return made
-
-
-async def turn(opened: OpenSession) -> list[Event]:
-    subscription = opened.session.subscribe()
-    opened.session.submit("Go on")
-    events: list[Event] = []
-    async with asyncio.timeout(60):
-        async for _, event in subscription:
-            events.append(event)
-            if isinstance(event, TurnFinished):
-                break
-    opened.session.unsubscribe(subscription)
-    return events
 
 
 def patch(*lines: str) -> ToolCall:

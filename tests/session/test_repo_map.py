@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.agent.scripted import Scripted, call
 from tests.patience import SECONDS
 from tests.processes import processes_with
-from tests.session.turns import Opener, finish
+from tests.session.turns import Opener, finish, turn
 
 KAYAK = "class Kayak:\n    def paddle(self): ...\n"
 SHOWN = "boats.py\n     1: class Kayak\n     2:   def paddle(self): ..."
@@ -32,9 +32,7 @@ async def test_without_the_setting_no_map_is_made(opener: Opener, workspace: Pat
     (workspace / "boats.py").write_text(KAYAK)
     provider = Scripted(["Done."])
     opened = opener(provider)
-    events = opened.session.subscribe()
-    opened.session.submit("Who paddles the kayak?")
-    await finish(events)
+    await turn(opened, "Who paddles the kayak?")
     assert "Kayak" not in provider.requests[0].system
     assert not (tmp_path / "home" / "cache" / "maps").exists()
 

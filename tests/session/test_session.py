@@ -28,7 +28,7 @@ from marvin_server.session.store import Store
 from tests.agent.scripted import Hang, Scripted, call
 from tests.patience import SECONDS
 from tests.processes import processes_with
-from tests.session.turns import Opener, finish, kinds, stop, wait_for
+from tests.session.turns import Opener, finish, kinds, stop, turn, wait_for
 
 
 def paired(history: list[Message]) -> bool:
@@ -44,9 +44,7 @@ def paired(history: list[Message]) -> bool:
 async def test_a_turn_streams_calls_tools_and_ends(opener: Opener, store: Store) -> None:
     provider = Scripted(["I look. ", call("read_file", '{"path": "a.txt"}')], ["It says ", "alpha."])
     opened = opener(provider)
-    subscription = opened.session.subscribe()
-    opened.session.submit("What is in a.txt?")
-    events = await finish(subscription)
+    events = await turn(opened, "What is in a.txt?")
     assert kinds(events) == [
         "turn.started",
         "message.finished",
@@ -80,9 +78,7 @@ async def test_reads_run_side_by_side_and_commands_in_order(opener: Opener, work
     commands = [call("run_command", json.dumps({"command": line})) for line in ("mkdir d", "touch d/x", "ls d")]
     reads = [call("code_grep", '{"pattern": "alpha"}'), call("code_grep", '{"pattern": "beta"}')]
     opened = opener(Scripted([*reads, *commands], ["done"]), approve="all")
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    events = await finish(subscription)
+    events = await turn(opened, "go")
     started = [event.name for event in events if isinstance(event, ToolStarted)]
     order = [(event.type, event.tool_call_id) for event in events if isinstance(event, ToolStarted | ToolFinished)]
     assert started == ["code_grep", "code_grep", "run_command", "run_command", "run_command"]
@@ -93,9 +89,7 @@ async def test_reads_run_side_by_side_and_commands_in_order(opener: Opener, work
 
 async def test_a_command_streams_its_output_while_it_runs(opener: Opener) -> None:
     opened = opener(Scripted([call("run_command", '{"command": "echo one; echo two"}')], ["ok"]), approve="all")
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    events = await finish(subscription)
+    events = await turn(opened, "go")
     assert "".join(event.text for event in events if isinstance(event, ToolOutput)) == "one\ntwo\n"
 
 
@@ -148,27 +142,21 @@ async def test_cancelled_before_its_first_step_a_turn_still_ends(opener: Opener)
 
 async def test_a_provider_error_fails_the_turn_and_keeps_the_text(opener: Opener, store: Store) -> None:
     opened = opener(Scripted(["Some text", BadRequest("not like this", status=400)]))
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    events = await finish(subscription)
+    events = await turn(opened, "go")
     assert stop(events) == ("failed", "BadRequest")
     assert store.history(opened.session.id)[-1].text == "Some text"
 
 
 async def test_an_empty_answer_fails_the_turn(opener: Opener) -> None:
     opened = opener(Scripted([]))
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    assert stop(await finish(subscription)) == ("failed", "Interrupted")
+    assert stop(await turn(opened, "go")) == ("failed", "Interrupted")
 
 
 async def test_at_the_round_limit_one_more_request_without_tools_asks_for_an_answer(opener: Opener) -> None:
     read = '{"path": "a.txt"}'
     provider = Scripted([call("read_file", read)], [call("read_file", read)], ["So far: alpha.", call("tree")])
     opened = opener(provider, rounds=2)
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    events = await finish(subscription)
+    events = await turn(opened, "go")
     assert stop(events) == ("round_limit", None)
     assert [bool(request.tools) for request in provider.requests] == [True, True, False]
     last = [event.message for event in events if isinstance(event, MessageFinished)][-1]
@@ -233,6 +221,35 @@ async def test_what_was_steered_into_a_turn_that_is_stopped_is_a_draft_and_start
     assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["and quickly"]
 
 
+async def test_what_waits_is_a_draft_and_subscriptions_end_whatever_fails_or_hangs_when_it_is_closed(
+    opener: Opener, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = opener(Scripted([call("run_command", '{"command": "true"}')]))
+    ended: list[str] = []
+
+    async def fails() -> None:
+        raise OSError("no room")
+
+    async def hangs() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def ends() -> None:
+        ended.append("it")
+
+    for end in (fails, hangs, ends):
+        opened.session.at_end(end)
+    subscription = opened.session.subscribe()
+    opened.session.submit("one")
+    await wait_for(subscription, PermissionRequested)
+    opened.session.submit("two", "queue")
+    async with asyncio.timeout(SECONDS):
+        await opened.session.close()
+        assert [event.type async for _, event in subscription][-1] == "turn.finished"
+    assert [draft.message.text for draft in store.drafts.left(opened.session.id)] == ["two"]
+    assert ended == ["it"]
+    assert "no room" in caplog.text
+
+
 async def test_a_queued_prompt_that_cannot_be_started_is_a_draft(opener: Opener, store: Store, tmp_path: Path) -> None:
     opened = opener(Scripted([call("run_command", '{"command": "true"}')]))
     subscription = opened.session.subscribe()
@@ -264,9 +281,7 @@ async def test_each_round_is_told_where_the_one_before_has_gone(opener: Opener, 
     (workspace / "sub").mkdir()
     provider = Scripted([call("set_working_dir", '{"path": "sub"}')], ["ok"])
     opened = opener(provider)
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    await finish(subscription)
+    await turn(opened, "go")
     assert [request.system.rpartition(": ")[2] for request in provider.requests] == [
         str(workspace),
         str(workspace / "sub"),
@@ -320,9 +335,7 @@ async def test_a_crash_of_the_provider_keeps_the_text_that_arrived(opener: Opene
             raise KeyError("a bug")
 
     opened = opener(Crashing())
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    assert stop(await finish(subscription)) == ("failed", "InternalError")
+    assert stop(await turn(opened, "go")) == ("failed", "InternalError")
     assert store.history(opened.session.id)[-1].text == "Half"
 
 

@@ -10,7 +10,7 @@ from marvin_server.events import (
 )
 from marvin_server.messages import ToolCall
 from tests.agent.scripted import Scripted, call
-from tests.session.turns import Opener, finish, results, stop, wait_for
+from tests.session.turns import Opener, finish, results, stop, turn, wait_for
 
 
 async def test_a_question_waits_for_the_first_answer(opener: Opener, workspace: Path) -> None:
@@ -62,9 +62,7 @@ async def test_cancel_and_close_settle_an_open_question_as_denied(opener: Opener
 async def test_without_a_person_the_approve_flag_decides(opener: Opener, approve: str, status: str) -> None:
     edit = call("create_file", '{"path": "new.txt", "content": "x"}')
     opened = opener(Scripted([edit, call("run_command", '{"command": "true"}')], ["ok"]), approve=approve)
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    assert results(await finish(subscription)) == [("create_file", status), ("run_command", status)]
+    assert results(await turn(opened, "go")) == [("create_file", status), ("run_command", status)]
 
 
 async def test_protected_names_stay_denied_when_everything_is_approved(opener: Opener, workspace: Path) -> None:
@@ -74,9 +72,7 @@ async def test_protected_names_stay_denied_when_everything_is_approved(opener: O
         call("create_file", '{"path": ".git/hooks/pre-commit", "content": "x"}'),
     ]
     opened = opener(Scripted(calls, ["ok"]), approve="all")
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    events = await finish(subscription)
+    events = await turn(opened, "go")
     assert results(events) == [("read_file", "denied"), ("create_file", "denied")]
     assert "secret" not in str(events)
     assert not (workspace / ".git").exists()
@@ -97,7 +93,5 @@ async def test_a_protected_name_is_read_after_a_yes(opener: Opener, workspace: P
 async def test_readonly_sends_no_tool_that_changes_things_and_denies_one_all_the_same(opener: Opener) -> None:
     provider = Scripted([call("create_file", '{"path": "new.txt", "content": "x"}')], ["ok"])
     opened = opener(provider, approve="all", readonly=True)
-    subscription = opened.session.subscribe()
-    opened.session.submit("go")
-    assert results(await finish(subscription)) == [("create_file", "denied")]
+    assert results(await turn(opened, "go")) == [("create_file", "denied")]
     assert "create_file" not in [tool.name for tool in provider.requests[0].tools]

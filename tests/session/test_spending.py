@@ -167,7 +167,7 @@ def test_processes_at_the_same_time_count_every_request(store: Store, tmp_path: 
     assert store.spending.since() == Used(300, Usage(300, 300), 30.0)
 
 
-def test_the_report_tells_the_session_and_all_of_them(store: Store) -> None:
+def test_the_report_tells_the_session_and_all_of_them(store: Store, noon: None) -> None:
     session = store.create_session("/", "p", "m").id
     assert store.spending.report(session) == "No model request so far."
     store.spending.record(session, "p", "m", Usage(10, 1), Charge(0.25))

@@ -1,6 +1,5 @@
 import json
 import stat
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -32,17 +31,6 @@ EVERY_PART = (
 )
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "profiles" / "default" / "marvin.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with closing(Store.open(path)) as store:
-        yield store
-
-
 def append_all(store: Store, session_id: str, *messages: Message) -> None:
     parent_id = None
     for message in messages:
@@ -56,10 +44,12 @@ def say(store: Store, text: str, cwd: str = "/work", title: str = "") -> Session
     return store.find(session.id)
 
 
-def test_a_fresh_store_and_its_folders_are_private(store: Store, path: Path) -> None:
+def test_a_fresh_store_and_its_folders_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "profiles" / "default" / "marvin.db"
+    with closing(Store.open(path)) as store:
+        assert store.sessions() == []
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)] == [0o700, 0o700]
-    assert store.sessions() == []
 
 
 def test_every_kind_of_message_comes_back_as_it_was(store: Store, path: Path) -> None:

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,17 +21,6 @@ from tests.patience import SECONDS
 from tests.session.test_store import say
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "profiles" / "default" / "marvin.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with closing(Store.open(path)) as store:
-        yield store
 
 
 def python(program: str, *arguments: object) -> subprocess.Popen[str]:
@@ -111,7 +99,6 @@ def test_a_file_of_a_newer_marvin_is_refused_and_left_as_it_is(path: Path) -> No
 
 
 def test_a_damaged_file_is_named_with_what_to_do(path: Path) -> None:
-    path.parent.mkdir(parents=True)
     path.write_bytes(b"This is no database. " * 100)
     with pytest.raises(StoreError) as caught:
         Store.open(path)

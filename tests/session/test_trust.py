@@ -94,6 +94,22 @@ async def test_the_first_turn_shows_the_whole_text_and_asks(talk: Talk) -> None:
     ]
 
 
+async def test_the_question_about_skills_names_those_of_marvins_in_whose_place_they_come(talk: Talk) -> None:
+    (talk.folder / "AGENTS.md").unlink()
+    titles: list[str] = []
+    for name in ("brew", "review-changes", "find-the-cause"):
+        (talk.folder / ".agents/skills" / name).mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: Do it.\n---\n"
+        (talk.folder / ".agents/skills" / name / "SKILL.md").write_text(text)
+        events = await talk.say(talk.session(Scripted(["Hi"])), "deny")
+        titles += [event.permission.title for event in events if isinstance(event, PermissionRequested)]
+    assert [title.partition(": ")[0].partition("the model")[2] for title in titles] == [
+        "",
+        " in the place of Marvin's own review-changes",
+        " in the place of Marvin's own find-the-cause, review-changes",
+    ]
+
+
 async def test_without_a_yes_the_text_is_left_out_and_the_turn_goes_on(talk: Talk) -> None:
     provider = Scripted(["Hi"], ["Hi"])
     session = talk.session(provider)

@@ -5,7 +5,6 @@ import json
 import os
 import sqlite3
 import stat
-import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +24,7 @@ from marvin_server.session.steps import Step
 from marvin_server.session.store import Store
 from marvin_server.session.undo import TakenBack
 from tests.agent.scripted import Scripted, call
+from tests.git import git
 from tests.patience import SECONDS
 
 Play = Callable[..., Awaitable["Played"]]
@@ -90,10 +90,6 @@ def patch(path: str, old: str, new: str) -> ToolCall:
 
 def create(path: str, content: str) -> ToolCall:
     return call("create_file", json.dumps({"path": path, "content": content}))
-
-
-def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", folder, "-c", "user.name=A", "-c", "user.email=a@b", *arguments], check=True)
 
 
 def files(folder: Path) -> dict[str, object]:

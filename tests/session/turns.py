@@ -26,6 +26,15 @@ async def finish(subscription: Subscription) -> list[Event]:
     raise AssertionError("the session was closed before its turn ended")
 
 
+async def turn(opened: OpenSession, prompt: str = "Go on") -> list[Event]:
+    """The events of a turn."""
+    subscription = opened.session.subscribe()
+    opened.session.submit(prompt)
+    events = await finish(subscription)
+    opened.session.unsubscribe(subscription)
+    return events
+
+
 async def wait_for(subscription: Subscription, kind: type[Event]) -> Event:
     async with asyncio.timeout(SECONDS):
         async for _, event in subscription:

@@ -18,7 +18,7 @@ from marvin_server import __version__
 from tests.lsp.editor import Editor, Refused
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import THOUGHTFUL, Call, Reply, Scenario
-from tests.servers.scenarios import calls, deltas, says, status
+from tests.servers.scenarios import calls, deltas, runs, says, status
 
 FOLDER = Path(__file__).parent
 SAVED = "def total(prices):\n    return sum(prices)\n"
@@ -164,8 +164,8 @@ _PATCH = json.dumps({"path": "shop.py", "old_str": FIX[0], "new_str": FIX[1]})
 _CHECK = json.dumps({"command": "python3 -c 'import shop; print(shop.mean([]))'"})
 SCENES: dict[str, tuple[Scenario, Callable[[Scene], Awaitable[None]]]] = {
     "chat": ([Reply(THOUGHTFUL)], chat),
-    "question": ([calls(Call("run_command", '{"command": "echo 2 passed"}')), says("Both pass.")], question),
-    "denied": ([calls(Call("run_command", '{"command": "echo 2 passed"}'))], denied),
+    "question": ([runs("echo 2 passed"), says("Both pass.")], question),
+    "denied": ([runs("echo 2 passed")], denied),
     "patch": ([calls(Call("apply_patch", _PATCH)), says("Done.")], patch),
     "review": ([calls(Call("apply_patch", _PATCH)), says("As you like.")], review),
     "worked": (

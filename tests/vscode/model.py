@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 from tests.servers import openai_wire
+from tests.servers.openai_request import asked
 from tests.servers.reply import THOUGHTFUL, Call, Reply
-from tests.servers.scenarios import calls, deltas, says
+from tests.servers.scenarios import calls, deltas, runs, says
 
 MESSAGE = "Add prices instead of subtracting them"
 ANSWER = """It fails because `total` **subtracts**:
@@ -38,15 +39,15 @@ TOKENS = 50_000
 
 def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
     messages = body["messages"]
-    asked = next(_text(one["content"]) for one in reversed(messages) if one["role"] == "user")
+    prompt = asked(body)
     has_done = messages[-1]["role"] == "tool"
-    if "git commit" in asked:
+    if "git commit" in prompt:
         return says(f"{MESSAGE}\n") if has_done else calls(Call("git_diff", "{}"))
     if has_done:
         return says("Done.")
-    if "Fix what is wrong" in asked:
-        asked = "Fix"
-    word, _space, rest = asked.partition("\n\n[From the editor.")[0].rpartition("\n\n")[2].partition(" ")
+    if "Fix what is wrong" in prompt:
+        prompt = "Fix"
+    word, _space, rest = prompt.partition("\n\n[From the editor.")[0].rpartition("\n\n")[2].partition(" ")
     match word:
         case "Improve":
             return calls(Call("apply_patch", json.dumps({"patch": PATCH})))
@@ -54,7 +55,7 @@ def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
             patch = {"path": "shop/basket.py", "old_str": "result -= price", "new_str": "result += price"}
             return calls(Call("apply_patch", json.dumps(patch)))
         case "Run":
-            return calls(Call("run_command", json.dumps({"command": rest})))
+            return runs(rest)
         case "Think":
             return Reply(THOUGHTFUL)
         case "Why":
@@ -64,7 +65,7 @@ def answer(body: Any, _: int) -> Reply:  # noqa: PLR0911
         case "Much":
             return much()
         case "Repeat":
-            return says(asked)
+            return says(prompt)
         case _:
             return says(f"You said: {word} {rest}".rstrip())
 
@@ -73,9 +74,3 @@ def much() -> Reply:
     """50,000 tokens in lines and paragraphs of a usual length, with code among them, as fast as they are taken."""
     words = (f"word{number}{' ' if number % 12 else chr(10) * (1 + (number % 60 == 0))}" for number in range(TOKENS))
     return Reply(openai_wire.stream(*({"content": word} for word in words)))
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(part.get("text", "") for part in content)

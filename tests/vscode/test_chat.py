@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.async_api import FrameLocator, expect
+from playwright.async_api import BrowserContext, FrameLocator, expect
 
 from tests.patience import SECONDS
 from tests.processes import processes_with
 from tests.vscode.chat import begin_anew, decide, say
-from tests.vscode.code_server import MARVIN
-from tests.vscode.window import Window
+from tests.vscode.code_server import MARVIN, CodeServer
+from tests.vscode.window import Window, opened
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -27,6 +27,23 @@ async def test_an_answer_is_shown_as_it_comes_and_can_be_stopped(window: Window,
     await expect(chat.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     await expect(answer).to_contain_text("word20")
     await window.picture("stopped")
+
+
+async def test_the_keys_of_the_chat_list_the_sessions_begin_one_and_stop(window: Window, chat: FrameLocator) -> None:
+    await say(chat, "Slowly please")
+    answer = chat.get_by_role("article", name="Marvin").last
+    await expect(answer).to_contain_text("word20")
+    keyboard = window.page.keyboard
+    await keyboard.press("Alt+O")
+    sessions = window.page.locator(".quick-input-widget")
+    await expect(sessions).to_contain_text("Marvin: Sessions")
+    await keyboard.press("Escape")
+    await sessions.wait_for(state="hidden")
+    await chat.get_by_label("Message to Marvin").click()
+    await keyboard.press("Shift+Escape")
+    await expect(chat.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    await keyboard.press("Alt+N")
+    await chat.get_by_role("heading", name="New session", exact=True).wait_for()
 
 
 async def test_an_answer_is_markdown_with_code_in_colours(window: Window, chat: FrameLocator) -> None:
@@ -169,6 +186,25 @@ def _servers(folder: Path) -> list[int]:
             if Path(f"/proc/{pid}/cwd").resolve() == folder:
                 found.append(pid)
     return found
+
+
+async def test_what_another_window_has_heard_is_here_when_a_message_that_waited_is_answered(
+    chat: FrameLocator, window: Window, vscode: CodeServer, browser: BrowserContext, repository: Path, tmp_path: Path
+) -> None:
+    await say(chat, "Slowly for two windows")
+    await expect(chat.get_by_role("article", name="Marvin").last).to_contain_text("word20")
+    async with opened(browser, vscode.origin, tmp_path) as other:
+        await other.open(repository)
+        second = await other.show_chat()
+        await second.get_by_role("button", name="Sessions").click()
+        await second.get_by_role("button", name="Slowly for two windows").first.click()
+        await expect(second.get_by_role("log")).to_contain_text("from another window")
+        await say(second, "And here")
+        await expect(second.get_by_role("log")).to_contain_text("Waits until this turn has ended")
+        await chat.get_by_role("button", name="Stop", exact=True).click()
+        answers = second.get_by_role("article", name="Marvin")
+        await expect(answers.last).to_contain_text("You said: And here")
+        await expect(answers.first).to_contain_text("word20")
 
 
 async def test_an_earlier_session_is_found_and_gone_on_with(chat: FrameLocator, window: Window) -> None:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from marvin_server.errors import PathRefused, PermissionNeeded, ToolError
 from marvin_server.workspace import documents
-from marvin_server.workspace.beneath import Opener, best_opener, by_walking
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.names import printable, protection
+from tests.workspace.openers import OPENERS
 from tests.workspace.writing import append, create
 
 SWAP_FOLDER = """
@@ -39,15 +39,6 @@ for number in itertools.count():
 """
 
 
-def openers() -> list[Opener]:
-    """Both ways of opening where the system has both."""
-    fd = os.open("/", os.O_RDONLY)
-    try:
-        return list(dict.fromkeys([best_opener(fd), by_walking]))
-    finally:
-        os.close(fd)
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A root folder with a neighbour that nobody may touch."""
@@ -59,7 +50,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=openers(), ids=lambda opener: opener.__name__)
+@pytest.fixture(params=OPENERS, ids=lambda opener: opener.__name__)
 def root(request: pytest.FixtureRequest, project: Path) -> Root:
     return Root(project, request.param)
 
@@ -445,7 +436,7 @@ def test_both_ways_of_opening_agree(parts: list[str]) -> None:
         (project / "a/b/out").symlink_to("../../..")
         (project / "loop").symlink_to("loop")
         (project / "up").symlink_to("a/b/..")
-        assert len({_outcome(Root(project, opener), path) for opener in openers()}) == 1
+        assert len({_outcome(Root(project, opener), path) for opener in OPENERS}) == 1
 
 
 def _outcome(root: Root, path: str) -> str:

@@ -14,10 +14,11 @@ import pytest
 
 from marvin_server.errors import PathRefused, ToolError
 from marvin_server.workspace import documents, listing
-from marvin_server.workspace.beneath import Opener, best_opener, by_walking
+from marvin_server.workspace.beneath import Opener
 from marvin_server.workspace.confine import Root
 from marvin_server.workspace.process import Processes
 from marvin_server.workspace.search import search
+from tests.workspace.openers import OPENERS
 from tests.workspace.writing import append, create
 
 SWAP = """
@@ -49,15 +50,6 @@ LEAKS = ("secret", "outsider", "outside target")
 INSIDE, OUTSIDE = "inside\n", "untouched secret\n"
 
 Operation = Callable[[Root, int], object]
-
-
-def openers() -> list[Opener]:
-    """Both ways of opening where the system has both."""
-    fd = os.open("/", os.O_RDONLY)
-    try:
-        return list(dict.fromkeys([best_opener(fd), by_walking]))
-    finally:
-        os.close(fd)
 
 
 @pytest.fixture
@@ -192,7 +184,7 @@ NEVER_REFUSED = {"names", "top level", "tree", "search"}  # they leave out what 
 NEVER_DONE = {"stat"}  # its file is outside only
 
 
-@pytest.mark.parametrize("opener", openers(), ids=lambda opener: opener.__name__)
+@pytest.mark.parametrize("opener", OPENERS, ids=lambda opener: opener.__name__)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_nothing_outside_is_read_or_changed_while_paths_are_swapped(name: str, opener: Opener, project: Path) -> None:
     outside = project.parent / "outside"

@@ -14,7 +14,7 @@ from tests.cli.repl.conftest import Open
 from tests.e2e.command import Marvin
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call
-from tests.servers.scenarios import calls, says
+from tests.servers.scenarios import calls, runs, says
 
 RUN = Call("run_command", '{"command": "echo made > made.txt"}')
 
@@ -129,6 +129,7 @@ async def test_what_waits_when_the_terminal_closes_is_a_draft_that_can_be_taken_
     model_server.play([says("Never done.", stall_after=1)])
     opened = await terminal()
     opened.view.enter("first", "second")
+    await asyncio.to_thread(model_server.wait_for_request)
     await opened.view.until(lambda: opened.view.standings[-1].queued == ("second",))
     session_id = opened.loop.conversation.session.id
     opened.view.end("third, not entered")
@@ -140,6 +141,23 @@ async def test_what_waits_when_the_terminal_closes_is_a_draft_that_can_be_taken_
     again.view.enter("/queue take 1")
     await again.view.until(lambda: again.view.drafts == ["second"])
     assert not again.loop.conversation.store.drafts.left(session_id)
+
+
+async def test_a_prompt_that_is_on_its_way_when_the_person_leaves_is_a_draft(
+    terminal: Open, model_server: ThreadedModelServer
+) -> None:
+    model_server.play([says("One."), says("Never said.")])
+    opened = await terminal()
+    opened.view.enter("first")
+    await opened.view.turns(1)
+    session_id = opened.loop.conversation.session.id
+    opened.view.enter("second", "third")
+    opened.view.end()
+    await opened.left()
+    again = await terminal(Start(resume=session_id))
+    store = again.loop.conversation.store
+    kept = [*store.history(session_id), *(draft.message for draft in store.drafts.left(session_id))]
+    assert [message.text for message in kept if message.role == "user"] == ["first", "second", "third"]
 
 
 async def test_a_session_that_goes_on_shows_what_was_said(terminal: Open, model_server: ThreadedModelServer) -> None:
@@ -207,7 +225,7 @@ async def test_the_bar_says_how_full_the_context_is(
 async def test_a_call_that_waited_for_an_answer_when_it_was_stopped_has_done_nothing(
     terminal: Open, model_server: ThreadedModelServer
 ) -> None:
-    model_server.play([calls(Call("run_command", '{"command": "echo 1 > made"}')), says("never")])
+    model_server.play([runs("echo 1 > made"), says("never")])
     opened = await terminal(Start("go"))
     await opened.view.until(lambda: opened.view.asked)
     opened.view.interrupt()

@@ -19,7 +19,7 @@ from tests.nvim.terminal import Terminal
 from tests.patience import SECONDS
 from tests.servers.model_server import ThreadedModelServer
 from tests.servers.reply import Call, Reply
-from tests.servers.scenarios import calls, says, status
+from tests.servers.scenarios import calls, runs, says, status
 
 COMMAND = Path(sys.executable).with_name("marvin")
 # Says how the command has ended, and stays for the test to read it.
@@ -98,7 +98,7 @@ def test_a_prompt_argument_is_answered_and_the_loop_goes_on_until_quit(
 def test_a_command_is_asked_for_and_runs_after_a_yes(
     terminal: Open, repository: Path, model_server: ThreadedModelServer
 ) -> None:
-    model_server.play([calls(Call("run_command", '{"command": "echo 42 > answer"}')), says("All done.")])
+    model_server.play([runs("echo 42 > answer"), says("All done.")])
     opened = terminal("run it")
     opened.see("echo 42 > answer")
     opened.rest(1.0)

@@ -2,12 +2,6 @@
 local drive = require('drive')
 local result = {}
 
-local function review(count)
-  drive.wait(count .. ' hunks', function()
-    return #require('marvin.pending').open() == count
-  end)
-end
-
 vim.cmd.edit(arg[1])
 local code = vim.api.nvim_get_current_buf()
 vim.cmd('Marvin')
@@ -24,7 +18,7 @@ result.words = select(2, drive.text(drive.chat()):gsub('word', ''))
 
 -- A hunk of a buffer that is unloaded is found again when the file is opened again.
 drive.say('Fix it')
-review(1)
+drive.review(1)
 drive.idle()
 vim.cmd('Marvin close')
 vim.cmd.buffer(code)
@@ -65,7 +59,7 @@ drive.say('Wait, then change other.py')
 drive.read()
 vim.cmd.bwipeout(vim.fn.bufnr(other))
 vim.cmd('Marvin allow')
-review(2)
+drive.review(2)
 drive.idle()
 local function on_disk()
   return vim.uv.fs_stat(other) and table.concat(vim.fn.readfile(other), '\n')

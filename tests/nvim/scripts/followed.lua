@@ -3,11 +3,6 @@ local drive = require('drive')
 local pending = require('marvin.pending')
 local result = {}
 
-local function open(count)
-  drive.wait(count .. ' hunks', function()
-    return #pending.open() == count
-  end)
-end
 local function allow()
   local text = drive.read()
   vim.cmd('Marvin allow')
@@ -28,28 +23,28 @@ vim.cmd('Marvin')
 -- A command changes a file that is open; the next change is made in its buffer.
 drive.say('Run and change')
 result.saved_before = allow():find('Saved', 1, true) ~= nil
-open(1)
+drive.review(1)
 drive.idle()
 result.followed = { line(1), line(8), vim.bo[code].modified, vim.fn.readfile(arg[1])[8] }
 vim.api.nvim_set_current_win(file)
 vim.cmd('Marvin keep all')
-open(0)
+drive.review(0)
 
 -- What is not saved is saved before a command is asked about, and the question says so.
 drive.say('Change and run')
 result.saved = allow():match('Saved:[^\n]*')
 drive.idle()
-open(1)
+drive.review(1)
 
 -- Lines that were taken away: undone they are no hunk, done again they are one.
 vim.api.nvim_set_current_win(file)
 vim.cmd('Marvin keep!')
-open(0)
+drive.review(0)
 vim.cmd('Marvin close')
 vim.cmd('silent write')
 vim.cmd('Marvin')
 drive.say('Delete')
-open(1)
+drive.review(1)
 drive.idle()
 vim.cmd('Marvin close')
 vim.api.nvim_set_current_win(file)
@@ -72,21 +67,21 @@ for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
 end
 vim.cmd.tabclose()
 vim.cmd('Marvin keep all')
-open(0)
+drive.review(0)
 vim.cmd('silent write')
 
 -- A reason that begins with a word for all is a reason.
 vim.cmd('Marvin')
 drive.say('Both')
-open(2)
+drive.review(2)
 drive.idle()
 vim.cmd('Marvin close')
 vim.api.nvim_set_current_win(file)
 vim.cmd('Marvin next')
 vim.cmd('Marvin reject all names must stay')
-open(1)
+drive.review(1)
 vim.cmd('Marvin reject! all of it')
-open(0)
+drive.review(0)
 vim.cmd('silent write')
 
 -- Lines are followed from the command on, and a buffer that is gone is not asked about.

@@ -3,12 +3,6 @@
 local drive = require('drive')
 local result = {}
 
-local function gone()
-  drive.wait('the end of the question', function()
-    return drive.card() == nil
-  end)
-  drive.idle()
-end
 local function editing()
   return vim.api.nvim_buf_get_name(0) == 'marvin://command'
 end
@@ -32,7 +26,7 @@ end)
 vim.api.nvim_exec_autocmds('CursorMoved', {})
 result.folded_later = is_hidden()
 vim.cmd('Marvin deny')
-gone()
+drive.answered()
 
 -- A line that is longer than the screen: neither its beginning nor its end is all of it.
 drive.say('Run wide')
@@ -54,7 +48,7 @@ while not require('marvin.card').was_seen() and result.pages < 50 do
 end
 result.pages = result.pages > 0 and result.pages < 10
 vim.cmd('Marvin allow')
-gone()
+drive.answered()
 
 -- Half a command: whatever saves files does not run it.
 drive.say('Run echo one')
@@ -77,7 +71,7 @@ drive.wait('the command again', editing)
 result.kept = vim.api.nvim_get_current_line()
 vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'echo edited' })
 drive.keys('<C-s>')
-gone()
+drive.answered()
 drive.see('Ran: The person changed the call to: echo edited')
 
 -- It was answered elsewhere meanwhile: nothing is run, and what was written stays.

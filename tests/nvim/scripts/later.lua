@@ -1,6 +1,6 @@
 -- What an editor has left is taken up by the next one: a hunk, a prompt that was never sent, a turn to be undone.
 local drive = require('drive')
-local chat, pending = require('marvin.chat'), require('marvin.pending')
+local chat = require('marvin.chat')
 local result = {}
 
 local function choosing(wanted)
@@ -18,18 +18,13 @@ local function told(text)
     return drive.told(text)
   end)
 end
-local function review(count)
-  drive.wait(count .. ' hunks', function()
-    return #pending.open() == count
-  end)
-end
 
 vim.cmd.edit(arg[1])
 local code = vim.api.nvim_get_current_buf()
 if arg[2] == 'first' then
   vim.cmd('Marvin')
   drive.say('Fix it')
-  review(1)
+  drive.review(1)
   drive.idle()
   drive.say('Thanks')
   drive.see('You are welcome.')
@@ -47,7 +42,7 @@ end
 choosing('Fix it')
 vim.cmd('Marvin sessions')
 drive.see('You are welcome.')
-review(1)
+drive.review(1)
 told('a prompt was never sent')
 result.status = require('marvin').statusline():match('1 draft')
 choosing('Back into the input')

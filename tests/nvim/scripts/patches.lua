@@ -1,12 +1,6 @@
 local drive = require('drive')
-local pending = require('marvin.pending')
 local result = {}
 
-local function open(count)
-  drive.wait(count .. ' hunks', function()
-    return #pending.open() == count
-  end)
-end
 local function marks(buf)
   local space = vim.api.nvim_get_namespaces()['marvin.hunks']
   local found = {}
@@ -26,7 +20,7 @@ vim.api.nvim_buf_set_lines(code, 0, 1, false, { '"""What is bought."""' })
 local typed = drive.text(code)
 vim.cmd('Marvin')
 drive.say('Fix it')
-open(2)
+drive.review(2)
 drive.idle()
 result.unsaved = vim.bo[code].modified
 result.marks = marks(code)
@@ -59,11 +53,11 @@ vim.cmd('Marvin next')
 result.second = vim.api.nvim_win_get_cursor(0)[1]
 vim.cmd('Marvin previous')
 vim.cmd('Marvin keep')
-open(1)
+drive.review(1)
 vim.cmd('Marvin next')
 drive.answer('no docstrings')
 vim.cmd('Marvin reject')
-open(0)
+drive.review(0)
 result.left = drive.text(code)
 result.cleared = marks(code)
 vim.cmd('Marvin')
@@ -74,12 +68,12 @@ vim.cmd('silent write')
 -- An inline edit is shown before it is made.
 vim.api.nvim_win_set_cursor(0, { 10, 0 })
 vim.cmd('10Marvin edit Multiply instead')
-open(1)
+drive.review(1)
 result.proposed = marks(code)
 result.waits = drive.text(code) == result.left
 vim.cmd('Marvin next')
 vim.cmd('Marvin keep')
-open(0)
+drive.review(0)
 drive.wait('the edit', function()
   return drive.text(code):find('result *= price', 1, true)
 end)

@@ -1,18 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Conversation } from "../../../editors/vscode/src/conversation";
-import type { Event, Hunk, Patch, Permission, Session } from "../../../editors/vscode/src/protocol";
+import type { Event, Hunk, Patch, Permission } from "../../../editors/vscode/src/protocol";
+import { session, usage } from "../session";
 
-const session: Session = {
-  id: "s",
-  title: "",
-  cwd: "/workspace",
-  mode: "auto",
-  model: "m",
-  createdAt: "",
-  updatedAt: "",
-  busy: false,
-};
 const permission: Permission = {
   id: "q",
   kind: "network",
@@ -41,7 +32,6 @@ const patch: Patch = {
     },
   ],
 };
-const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 function told(...events: Event[]): Conversation {
   const conversation = new Conversation(session);
@@ -83,6 +73,13 @@ test("a question is open until it is settled, or the server has ended", () => {
   const lost = told({ type: "permission.requested", permission });
   lost.lose();
   assert.deepEqual(lost.permissions, []);
+});
+
+test("a summary that is being written is work of this server, until the server has ended", () => {
+  const conversation = new Conversation({ ...session, busy: true, activity: "summarising" });
+  assert.deepEqual([conversation.work, conversation.isBusy], ["summarising", true]);
+  conversation.lose();
+  assert.deepEqual([conversation.work, conversation.isBusy], [undefined, false]);
 });
 
 test("a patch waits until its last hunk is decided on", () => {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import BrowserContext, expect
 
-from tests.vscode.view.page import SESSION, View, opened, recorded, snapshot
+from tests.vscode.view.page import SESSION, Message, View, opened, recorded, snapshot
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -144,6 +144,19 @@ async def test_enter_sends_once_and_the_prompt_waits_until_it_was_read(view: Vie
     await view.events(1, STARTED, said("one\ntwo", "user", "u"))
     await expect(view.page.get_by_role("article", name="You, not yet read")).to_have_count(0)
     await expect(view.page.get_by_role("article", name="You")).to_have_count(1)
+
+
+async def test_a_summary_that_is_being_written_is_told_and_stopped(view: View) -> None:
+    page = view.page
+    stop = page.get_by_role("button", name="Stop")
+    await view.answer("cancel")
+    await view.tell({"type": "session", "session": {**SESSION, "busy": True, "activity": "summarising"}})
+    await expect(page.locator("p.working")).to_have_text("Marvin summarises what was said.")
+    await stop.click()
+    assert await view.until_posted("cancel") == [{"sessionId": "s"}]
+    await view.tell({"type": "session", "session": SESSION})
+    await expect(page.locator("p.working")).to_have_count(0)
+    await expect(stop).to_have_count(0)
 
 
 async def test_a_queued_prompt_can_be_taken_back(view: View) -> None:
@@ -481,6 +494,67 @@ async def test_a_summary_is_a_line_that_opens_and_the_lines_of_a_command_stand_b
     await expect(page.get_by_text("No model wrote it: it said nothing")).to_be_visible()
     await expect(page.get_by_text("<b>Jokes</b>")).to_be_visible()
     await expect(page.locator(".note .mono")).to_have_text("\n".join(lines), use_inner_text=True)
+
+
+async def test_a_tool_that_waits_for_an_answer_does_not_say_that_it_runs(view: View) -> None:
+    tool = {"type": "tool.started", "toolCallId": "c", "name": "bash", "title": "make test", "kind": "execute"}
+    asked = {"type": "permission.requested", "permission": {**PERMISSION, "toolCallId": "c"}}
+    await view.events(1, STARTED, {**tool, "input": {}}, asked)
+    status = view.page.get_by_role("log").locator(".tool .status")
+    await expect(status).to_have_text("waits for you")
+    await view.events(2, {"type": "permission.resolved", "permissionId": "q", "decision": "allowOnce", "by": "person"})
+    await expect(status).to_have_text("allowed once, running")
+
+
+async def test_what_began_a_failed_turn_is_sent_once_more(view: View) -> None:
+    error = {"code": "auth", "message": "The key was refused.", "retryable": False}
+    failed = {"type": "turn.finished", "turnId": "t", "stopReason": "failed", "error": error}
+    await view.events(1, STARTED, said("Add it up", role="user", name="u"), failed)
+    await view.page.get_by_role("textbox", name="Message to Marvin").fill("Something else")
+    await view.page.get_by_role("button", name="Try again").click()
+    (sent,) = await view.until_posted("send")
+    assert sent == {"sessionId": "s", "text": "Add it up", "pictures": [], "whenBusy": "queue"}
+    await expect(view.page.get_by_role("textbox", name="Message to Marvin")).to_have_value("Something else")
+
+
+async def test_the_models_that_can_answer_stand_first(view: View) -> None:
+    models = [{"id": "big", "contextSize": 1_048_576}]
+    providers = [
+        {"id": "anthropic", "status": "unavailable", "advice": "run: marvin login anthropic", "models": models},
+        {"id": "groq", "status": "available", "models": models},
+        {"id": "own", "status": "available", "models": models},
+    ]
+    options: list[Message] = [
+        {"name": name, "title": name.title(), "value": value, "choices": []}
+        for name, value in (("provider", "own"), ("model", "big"))
+    ]
+    await view.answer("models", {"providers": providers})
+    await view.tell({"type": "options", "options": options})
+    await view.page.get_by_role("button", name="Model: big").click()
+    shown = view.page.get_by_role("dialog", name="Choose a model").get_by_role("heading")
+    await expect(shown).to_contain_text(["own", "groq", "anthropic"])
+    chosen = view.page.get_by_role("button", name="big 1M tokens", pressed=True)
+    await expect(chosen).to_have_count(1)
+
+
+async def test_what_was_added_leaves_the_cursor_in_the_input(view: View) -> None:
+    await view.answer("addContext", None)
+    await view.page.get_by_role("button", name="Add context").click()
+    await view.page.get_by_role("menuitem", name="Selection").click()
+    await expect(view.page.get_by_role("textbox", name="Message to Marvin")).to_be_focused()
+
+
+async def test_the_host_is_told_whether_the_keys_go_to_the_page(view: View) -> None:
+    await view.page.get_by_role("textbox", name="Message to Marvin").focus()
+    assert (await view.until_posted("focused"))[-1]["isFocused"]
+    await view.page.evaluate("dispatchEvent(new FocusEvent('blur'))")
+    assert not (await view.posted("focused"))[-1]["isFocused"]
+
+
+async def test_the_tasks_of_a_list_are_boxes(view: View) -> None:
+    await view.events(1, STARTED, said("- [x] Read it\n- [ ] Mend *it*\n- [y] is none"))
+    items = view.page.get_by_role("article", name="Marvin").get_by_role("listitem")
+    await expect(items).to_have_text(["☑ Read it", "☐ Mend it", "[y] is none"])
 
 
 async def test_a_gap_in_the_events_loads_the_session_again(view: View) -> None:

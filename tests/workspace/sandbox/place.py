@@ -3,6 +3,7 @@
 It must not lie in /tmp, of which commands see only their own.
 """
 
+import asyncio
 import os
 import tempfile
 from pathlib import Path
@@ -61,6 +62,22 @@ class Place:
         sandbox = SessionSandbox(access, {"PATH": self.backends}, self.base / "cache", required=True)
         self._open.append(sandbox)
         return sandbox
+
+    async def start(self, processes: Processes, command: str) -> asyncio.Task[Completed]:
+        """``command`` without a time-out, once its first output has come."""
+        up = asyncio.Event()
+        running = asyncio.create_task(
+            processes.run(
+                shell_argv(command, self.environ),
+                cwd=self.work,
+                environ=self.environ,
+                timeout=None,
+                emit=lambda _: up.set(),
+                sandbox=self.sandbox(),
+            )
+        )
+        await asyncio.wait_for(up.wait(), SECONDS)
+        return running
 
     async def run(
         self,

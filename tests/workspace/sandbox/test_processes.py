@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import pytest
 
-from marvin_server.workspace.process import Completed, Processes, shell_argv
+from marvin_server.workspace.process import Completed, Processes
 from tests.patience import SECONDS
 from tests.processes import processes_with
 from tests.workspace.sandbox.place import CHECKOUT, SECRET, Place
@@ -74,20 +74,8 @@ async def test_nothing_outlives_a_time_out(command: str, place: Place) -> None:
 
 
 async def test_nothing_outlives_a_cancel_and_the_command_was_asked_to_end(place: Place) -> None:
-    up = asyncio.Event()
     command = f"trap 'echo asked > asked; exit' TERM; echo up; while :; do sleep {STAYS} & wait; done"
-    running = asyncio.create_task(
-        Processes().run(
-            shell_argv(command, place.environ),
-            cwd=place.work,
-            environ=place.environ,
-            timeout=None,
-            emit=lambda _: up.set(),
-            sandbox=place.sandbox(),
-        )
-    )
-    async with asyncio.timeout(SECONDS):
-        await up.wait()
+    running = await place.start(Processes(), command)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -95,23 +83,12 @@ async def test_nothing_outlives_a_cancel_and_the_command_was_asked_to_end(place:
 
 
 async def test_kill_all_ends_a_sandboxed_command_at_once(place: Place) -> None:
-    processes, up = Processes(), asyncio.Event()
+    processes = Processes()
     command = f"trap '' TERM; setsid sleep {STAYS} & echo up; sleep {STAYS}"
-    running = asyncio.create_task(
-        processes.run(
-            shell_argv(command, place.environ),
-            cwd=place.work,
-            environ=place.environ,
-            timeout=None,
-            emit=lambda _: up.set(),
-            sandbox=place.sandbox(),
-        )
-    )
-    async with asyncio.timeout(SECONDS):
-        await up.wait()
-        processes.kill_all()
-        assert left() == []
-        await running
+    running = await place.start(processes, command)
+    processes.kill_all()
+    assert left() == []
+    await asyncio.wait_for(running, SECONDS)
 
 
 async def test_processes_that_multiply_end_with_the_time_out(place: Place) -> None:
