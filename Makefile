@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 COPILOT := @github/copilot@1.0.102
 STYLUA := .cache/stylua/node_modules/.bin/stylua
-PROMPT ?= Which function decides whether a tool call may run?
+PROMPT ?= Where are links beneath the workspace refused?
 
 .PHONY: run test check fix bench vsix clean
 
