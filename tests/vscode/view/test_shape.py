@@ -3,8 +3,8 @@
 import pytest
 from playwright.async_api import BrowserContext, expect
 
+from tests.vscode.view.events import PERMISSION, STARTED, said
 from tests.vscode.view.page import View, opened, snapshot
-from tests.vscode.view.test_view import PERMISSION, STARTED, said
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
