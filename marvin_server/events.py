@@ -173,7 +173,8 @@ class ToolOutput(Tagged, frozen=True, tag="tool.output"):
 
 
 class ToolFinished(Tagged, frozen=True, tag="tool.finished"):
-    """``output`` is what the model reads; ``details`` is for the screen alone."""
+    """``output`` is what the model reads; ``details`` is for the screen alone. ``duration_ms`` leaves out how long
+    somebody was asked."""
 
     tool_call_id: str
     name: str

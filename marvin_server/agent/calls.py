@@ -126,8 +126,8 @@ class CallRunner:
             output = ToolOutput(_NOT_BEGUN, "cancelled")
 
         def begins() -> None:
-            nonlocal output
-            output = ToolOutput(_NOT_FINISHED, "cancelled")
+            nonlocal output, started
+            output, started = ToolOutput(_NOT_FINISHED, "cancelled"), time.monotonic()
 
         made: ToolOutput | None = None
         try:

@@ -42,7 +42,7 @@ class Gate:
         begins: Callable[[], None] = lambda: None,
     ) -> ToolOutput:
         """Ask first where that is the rule, then run the call, which ``begins`` is told before; a path that turns out
-        to need a yes asks once more."""
+        to need a yes asks once more, and the call begins anew."""
         if self.stop_asked:
             return ToolOutput("Not run: the person asked to stop.", "denied")
         try:
@@ -53,14 +53,20 @@ class Gate:
             return admitted
         if not self._judge.is_quick(admitted):
             context = await asyncio.to_thread(self._judge.admitted, admitted, context)
-        begins()
-        output = await self._run(admitted, context, emit)
+        output = await self._run(admitted, context, emit, begins)
         if admitted is prepared:
             return output
         return replace(output, text=f"The person changed the call to: {admitted.title}\n{output.text}")
 
-    async def _run(self, prepared: PreparedCall, context: ToolContext, emit: Callable[[Event], None]) -> ToolOutput:
+    async def _run(
+        self,
+        prepared: PreparedCall,
+        context: ToolContext,
+        emit: Callable[[Event], None],
+        begins: Callable[[], None],
+    ) -> ToolOutput:
         while True:
+            begins()
             try:
                 return await self._execute(prepared, context, emit)
             except PermissionNeeded as needed:

@@ -63,6 +63,7 @@ class Turn:
         self.questions: list[Permission] = []
         self.results: list[tuple[str, str]] = []
         self.outputs: list[str] = []
+        self.durations: list[int] = []
         self._subscription: Subscription = opened.session.subscribe()
         opened.session.submit("go")
 
@@ -92,6 +93,21 @@ class Turn:
         if isinstance(event, ToolFinished):
             self.results.append((event.name, event.status))
             self.outputs.append(event.output)
+            self.durations.append(event.duration_ms)
+
+
+@pytest.mark.parametrize("asked", [create("uv.lock"), call("read_file", json.dumps({"path": ".env"}))])
+async def test_how_long_a_call_took_leaves_out_how_long_the_person_was_asked(
+    opener: Opener, workspace: Path, asked: ToolCall
+) -> None:
+    (workspace / ".env").write_text("A=1\n")
+    turn = Turn(opener(asked, config='permissions:\n  ask: ["edit(*.lock)"]\n'))
+    question = await turn.question()
+    await asyncio.sleep(2)
+    turn.session.answer(question.id, "allow_once")
+    await turn.finish()
+    assert turn.results[0][1] == "ok"
+    assert turn.durations[0] < 2000
 
 
 RULES = """\

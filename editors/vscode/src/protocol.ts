@@ -872,7 +872,7 @@ export interface ThoughtFinished {
   text: string;
 }
 /**
- * `output` is what the model reads; `details` is for the screen alone.
+ * `output` is what the model reads; `details` is for the screen alone. `durationMs` leaves out how long somebody was asked.
  */
 export interface ToolFinished {
   type: "tool.finished";
