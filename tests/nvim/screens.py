@@ -93,7 +93,7 @@ def _normal(screen: str) -> str:
         return f"Tool run_command: {_RUN['command']}"[: len(line[0]) - len(ending)] + ending
 
     shown = re.sub(r"context \d+ tokens", "context 99 tokens", screen).rstrip()
-    shown = re.sub(r"Tool run_command[^│\n]*… \(done, [\d.]+ s\)", folded, shown)
+    shown = re.sub(r"Tool run_command[^│\n]*… \(done(?:, [\d.]+ s)?\)", folded, shown)
     shown = re.sub(r"(?<=Thinking) \(\d+ s\)", "", shown)
     shown = re.sub(
         r"sandbox: [^│]*│", lambda line: "sandbox: bubblewrap, with network".ljust(len(line[0]) - 1) + "│", shown
