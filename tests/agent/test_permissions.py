@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import math
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +67,7 @@ class Turn:
         self.results: list[tuple[str, str]] = []
         self.outputs: list[str] = []
         self.durations: list[int] = []
+        self.ended: list[float] = []
         self._subscription: Subscription = opened.session.subscribe()
         opened.session.submit("go")
 
@@ -94,6 +98,7 @@ class Turn:
             self.results.append((event.name, event.status))
             self.outputs.append(event.output)
             self.durations.append(event.duration_ms)
+            self.ended.append(time.monotonic())
 
 
 @pytest.mark.parametrize("asked", [create("uv.lock"), call("read_file", json.dumps({"path": ".env"}))])
@@ -103,11 +108,13 @@ async def test_how_long_a_call_took_leaves_out_how_long_the_person_was_asked(
     (workspace / ".env").write_text("A=1\n")
     turn = Turn(opener(asked, config='permissions:\n  ask: ["edit(*.lock)"]\n'))
     question = await turn.question()
-    await asyncio.sleep(2)
+    other = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await other.wait()
+    answered = time.monotonic()
     turn.session.answer(question.id, "allow_once")
     await turn.finish()
     assert turn.results[0][1] == "ok"
-    assert turn.durations[0] < 2000
+    assert turn.durations[0] <= math.ceil((turn.ended[0] - answered) * 1000)
 
 
 RULES = """\

@@ -135,13 +135,17 @@
         (driving-sees "Nothing waits"))
       (with-current-buffer code (should (string-match-p "result -= price" (buffer-string)))))))
 
+(defun kept-talk ()
+  "Say so much in the chat that a summary can take the place of some of it."
+  (dotimes (number 6)
+    (driving-say (format "Joke %d. %s" number (apply #'concat (make-list 50 "A long story. "))))
+    (driving-sees (format "You said: Joke %d." number))
+    (driving-idle)))
+
 (ert-deftest marvin-a-summary-is-folded-taken-back-and-loaded-as-it-was-told ()
   (driving-in-repository
     (with-current-buffer (driving-chat)
-      (dotimes (number 6)
-        (driving-say (format "Joke %d. %s" number (apply #'concat (make-list 50 "A long story. "))))
-        (driving-sees (format "You said: Joke %d." number))
-        (driving-idle))
+      (kept-talk)
       (driving-say "/context")
       (driving-sees "for test-model")
       (should (string-match-p "\n\nNote\nblock +tokens\nrules +[0-9,]+\n" (driving-shown)))
@@ -169,10 +173,7 @@
 (ert-deftest marvin-a-summary-that-is-being-written-is-seen-and-cancelled ()
   (driving-in-repository
     (with-current-buffer (driving-chat)
-      (dotimes (number 6)
-        (driving-say (format "Joke %d. %s" number (apply #'concat (make-list 50 "A long story. "))))
-        (driving-sees (format "You said: Joke %d." number))
-        (driving-idle))
+      (kept-talk)
       (driving-say "/compact Slowly")
       (driving-wait "the summary" (lambda () (equal (marvin-session-work marvin-chat--session) "summarising")))
       (should (string-search "| summarising |" (marvin-header marvin-chat--session)))

@@ -1,5 +1,6 @@
 """A summary takes the place of what was said before, asked for over the wire."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -175,13 +176,6 @@ async def test_a_request_that_is_cancelled_changes_nothing(
     assert len(await sent(editor, session_id, model_server, 7)) == 13
 
 
-async def being_written(editor: Editor, session_id: str, model_server: ThreadedModelServer, asked: int) -> None:
-    """Wait until the model is at the summary that the request ``asked`` wants."""
-    # Six turns, a title, and the summary.
-    assert "You write the memory" in str(model_server.wait_for_request(8).json)
-    assert not any(message.get("id") == asked for message in editor.messages if "method" not in message)
-
-
 def slowly(body: Any, number: int) -> Reply:
     """As ``answer``, but the summary comes when the test lets it."""
     written = "You write the memory of Marvin" in json.dumps(body)
@@ -196,6 +190,19 @@ def ask(editor: Editor, way: str, session_id: str) -> int:
     return editor.ask("marvin/turn/start", said)
 
 
+async def being_written(
+    editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
+) -> tuple[str, int]:
+    """A session in which the model is at a summary, by its id, and the request that waits for it."""
+    session_id = await talked(editor, workspace, model_server)
+    model_server.play(slowly)
+    asked = ask(editor, way, session_id)
+    # Six turns, a title, and the summary.
+    assert "You write the memory" in str((await asyncio.to_thread(model_server.wait_for_request, 8)).json)
+    assert not any(message.get("id") == asked for message in editor.messages if "method" not in message)
+    return session_id, asked
+
+
 WAYS = pytest.mark.parametrize("way", ["request", "command"])
 
 
@@ -203,10 +210,7 @@ WAYS = pytest.mark.parametrize("way", ["request", "command"])
 async def test_while_it_is_written_a_prompt_is_queued_at_once_and_answered_with_the_summary(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
 ) -> None:
-    session_id = await talked(editor, workspace, model_server)
-    model_server.play(slowly)
-    asked = ask(editor, way, session_id)
-    await being_written(editor, session_id, model_server, asked)
+    session_id, asked = await being_written(editor, workspace, model_server, way)
     with pytest.raises(Refused, match="1002: the conversation is being summarised"):
         await editor.turn(session_id, "Now?")
     turn_id = await editor.turn(session_id, "And now?", whenBusy="queue")
@@ -235,11 +239,8 @@ def work(editor: Editor, session_id: str) -> list[tuple[bool, str | None]]:
 async def test_while_it_is_written_the_session_is_busy_and_says_with_what(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str, end: str
 ) -> None:
-    session_id = await talked(editor, workspace, model_server)
-    model_server.play(slowly)
-    await editor.until(lambda _: work(editor, session_id)[-1] == (False, None))
-    asked = ask(editor, way, session_id)
-    await being_written(editor, session_id, model_server, asked)
+    session_id, asked = await being_written(editor, workspace, model_server, way)
+    assert (False, None) in work(editor, session_id)
     await editor.until(lambda _: work(editor, session_id)[-1] == (True, "summarising"))
     loaded = await editor.load(session_id)
     assert problems(loaded, SCHEMA["methods"]["marvin/session/load"]["result"]) == []
@@ -260,10 +261,7 @@ async def test_while_it_is_written_the_session_is_busy_and_says_with_what(
 async def test_while_it_is_written_the_session_answers_everything_else(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
 ) -> None:
-    session_id = await talked(editor, workspace, model_server)
-    model_server.play(slowly)
-    asked = ask(editor, way, session_id)
-    await being_written(editor, session_id, model_server, asked)
+    session_id, asked = await being_written(editor, workspace, model_server, way)
     one = {"sessionId": session_id}
     for method, params in (
         ("marvin/session/compact", {}),
@@ -291,10 +289,7 @@ async def test_while_it_is_written_the_session_answers_everything_else(
 async def test_cancelling_ends_the_writing_and_changes_nothing(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer, way: str
 ) -> None:
-    session_id = await talked(editor, workspace, model_server)
-    model_server.play(slowly)
-    asked = ask(editor, way, session_id)
-    await being_written(editor, session_id, model_server, asked)
+    session_id, asked = await being_written(editor, workspace, model_server, way)
     assert await editor.request("marvin/turn/cancel", {"sessionId": session_id}) == {}
     with pytest.raises(Refused, match="-32800"):
         await editor.answer(asked)
@@ -337,10 +332,7 @@ async def test_the_same_command_sent_twice_is_carried_out_once(
 async def test_leaving_while_it_is_written_loses_nothing(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer, start: Start, way: str
 ) -> None:
-    session_id = await talked(editor, workspace, model_server)
-    model_server.play(slowly)
-    asked = ask(editor, way, session_id)
-    await being_written(editor, session_id, model_server, asked)
+    session_id, _ = await being_written(editor, workspace, model_server, way)
     await editor.turn(session_id, "And now?", whenBusy="queue")
     assert await editor.leave() == 0
     loaded = await (await start()).load(session_id)
@@ -351,10 +343,7 @@ async def test_leaving_while_it_is_written_loses_nothing(
 async def test_another_server_waits_for_the_summary_and_goes_on_with_it(
     editor: Editor, workspace: Path, model_server: ThreadedModelServer, start: Start
 ) -> None:
-    session_id = await talked(editor, workspace, model_server)
-    model_server.play(slowly)
-    asked = ask(editor, "request", session_id)
-    await being_written(editor, session_id, model_server, asked)
+    session_id, asked = await being_written(editor, workspace, model_server, "request")
     other = await start()
     with pytest.raises(Refused, match=r"1002: another marvin .* is at work"):
         await compact(other, session_id)

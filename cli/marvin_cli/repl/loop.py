@@ -122,7 +122,8 @@ class Loop:
     def put_back(self, text: str) -> None:
         """Let the input line begin with ``text``; a prompt that comes back when the person leaves is a draft."""
         if self._left.is_set():
-            if isinstance(dispatch.read(text, (), shell_mode=self.shell_mode), Prompt):
+            is_prompt = isinstance(dispatch.read(text, (), shell_mode=self.shell_mode), Prompt)
+            if is_prompt and self.conversation.is_open:
                 self.conversation.leave_draft(text)
             return
         self._draft = text
